@@ -133,7 +133,7 @@ def test_several_rows_are_inserted_in_their_order() -> None:
 
 def test_what_an_expression_could_turn_into_something_else_goes_alone() -> None:
     row = Row("a", (b"1",), 7, None, None)
-    assert statements().takes_together("a", row)
-    assert statements().takes_together(b"a", row)
-    assert not statements().takes_together("A", row)  # the key is given another spelling
-    assert not statements(flags=Column("f", Kind.INTEGER, codec=codecs.YEAR)).takes_together("a", row)
+    assert statements().updates_together("a", row)
+    assert statements().updates_together(b"a", row)
+    assert not statements().updates_together("A", row)  # the key is given another spelling
+    assert not statements(flags=Column("f", Kind.INTEGER, codec=codecs.YEAR)).updates_together("a", row)

@@ -142,7 +142,7 @@ class Table:
     hidden: bool = False
     beginnings: dict[str, int] = field(default_factory=dict)
     cascades: bool = False
-    hides: str = ""
+    denial: str = ""
     vindex: Vindex | None = None
 
 
@@ -238,9 +238,9 @@ def _refuse_unseen(table: Table, row: Container, values: list[str]) -> None:
     """Refuse a row that names a column which may be there unseen: taken for an option not in use, it would be lost."""
     options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
     unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
-    if table.hides and unseen:
+    if table.denial and unseen:
         text = f"the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
-        raise RowError(f"{text} {table.hides}", "unseen")
+        raise RowError(f"{text} {table.denial}", "unseen")
 
 
 def _check_key(key: Column, profile: Profile) -> None:
@@ -301,7 +301,7 @@ def _table(row: Container, catalog: Catalog, profile: Profile) -> Table:
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    take_over(mapping, checked(mapping, catalog, profile))
+    update_mapping(mapping, checked(mapping, catalog, profile))
 
 
 def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | ConfigError:
@@ -313,7 +313,7 @@ def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | C
         return error
 
 
-def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
+def update_mapping(mapping: Mapping, found: Mapping | ConfigError) -> None:
     """Bring a mapping up to date: columns are found by name again, or it gets a fault.
 
     What the row had in use when it was read must still be there (innodb_verify_low, called at run time).

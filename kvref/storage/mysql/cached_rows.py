@@ -44,7 +44,7 @@ class CachedRows:
         """Note that a command that writes the row of a word is planned."""
         self._planned[self._identity(word)] += 1
 
-    def carried_out(self, word: bytes) -> None:
+    def release(self, word: bytes) -> None:
         """Note that such a command is answered."""
         identity = self._identity(word)
         self._planned[identity] -= 1

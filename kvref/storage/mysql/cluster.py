@@ -1,9 +1,9 @@
 """Choose the server of a cluster that a process uses: one for all its connections, as long as it is available.
 
-Thus what a command has written is visible to the next one, whichever connections they use, and commands of one process do
-not conflict in the cluster. The first available server of the DSN is used until it fails: going
-back would let a read overtake a write that was acknowledged elsewhere. It is checked every second, since a statement
-may wait for a lock far longer than a server may say nothing. Where the DSN names one server nothing of this happens.
+Thus what a command has written is visible to the next one, whichever connections they use, and commands of one process
+do not conflict in the cluster. The first available server of the DSN is used until it fails: going back would let a
+read overtake a write acknowledged elsewhere. It is checked every second, since a statement may wait for a lock far
+longer than a server may be silent. If the DSN names one server, nothing of this happens.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Nodes:
     def _replace(self, refused: Connection[Cursor]) -> None:
         """Let the connections to the only server end: reads, too, have to follow its address to another server.
 
-        At most once in CHECK_INTERVAL, otherwise the refused one alone: writes to a replica must not slow its reads down.
+        At most once in CHECK_INTERVAL, otherwise only the refused one: writes to a replica must not slow its reads.
         """
         now = time.monotonic()
         if now - self._replaced > CHECK_INTERVAL:

@@ -77,20 +77,20 @@ class MySQLConnection:
         self._keyspace = ""  # in use, for vindexes
         self.in_transaction = False
         self.lost = False
-        self._no_answer = f"no answer from the database within {database.patience:g} s"
+        self._no_answer = f"no answer from the database within {database.reply_timeout:g} s"
         self.hang: HangError | None = None
         try:
             with self._failures():
-                self.longest = self._prepare(brief=brief)
+                self.max_packet = self._prepare(brief=brief)
         except StoreError:
             self.close()
             raise
-        self._rows = Rows(self._connection, database, self.longest)
+        self._rows = Rows(self._connection, database, self.max_packet)
         self._mariadb: int | None = -1  # not known yet
 
     def _prepare(self, *, brief: bool) -> int:
         """Set what the statements expect of a session; return how many bytes one of them may have."""
-        ((longest,),) = self._query("SELECT @@max_allowed_packet")
+        ((max_packet,),) = self._query("SELECT @@max_allowed_packet")
         if brief:
             self._query("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
         if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._query("SELECT VERSION()")):
@@ -100,7 +100,7 @@ class MySQLConnection:
             self._query("SET SESSION innodb_snapshot_isolation = OFF")
         if self._vitess:
             self._query(vitess.SETTING)
-        return int(longest)
+        return int(max_packet)
 
     @property
     def mariadb(self) -> int | None:
@@ -144,7 +144,7 @@ class MySQLConnection:
                 case operations.LoadMapping(name):
                     return self._load(name)
                 case operations.Recheck(mapping):
-                    return self.look([mapping])
+                    return self.recheck([mapping])
                 case operations.FixSnapshot():
                     return None  # a transaction that is open has one
                 case operations.Commit() | operations.RollBack():
@@ -210,10 +210,10 @@ class MySQLConnection:
         with self._errors():
             return self._rows.write_all(writes)
 
-    def goes_with_others(self, write: operations.Insert | operations.Update) -> bool:
+    def is_batchable(self, write: operations.Insert | operations.Update) -> bool:
         """Return whether `write_all` stores the same row as `execute`, as far as the client side can decide."""
         sql = self._database.statements(write.mapping)
-        if isinstance(write, operations.Update) and not sql.takes_together(write.key, write.row):
+        if isinstance(write, operations.Update) and not sql.updates_together(write.key, write.row):
             return False
         keeps_value = isinstance(write, operations.Update) and write.keeps_value
         return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
@@ -304,7 +304,7 @@ class MySQLConnection:
             self.hang = HangError(self._no_answer) if hangs(error) else None
             _log.warning("store %s: cannot roll back: %s", self._database.login.text, error)
 
-    def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
+    def recheck(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
         """Check the rows of mappings again, against the tables as they are now."""
         seen = self._catalog()
         with self._failures():

@@ -25,7 +25,7 @@ class Database:
         self.nodes = Nodes(login)
         self.profile = profile
         self.lock_wait = lock_wait
-        self.patience = login.patience(lock_wait)
+        self.reply_timeout = login.reply_timeout(lock_wait)
         self.vitess = False  # it is Vitess, as far as connections were opened
         self.kept: Kept | None = None
         self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread

@@ -39,7 +39,7 @@ _NAMES: Final = (
 )  # fmt: skip
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
-_MAX_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
+_MAX_REPLY_TIMEOUT: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
 _INTEGERS: Final = (
     FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG, FIELD_TYPE.YEAR,
 )  # fmt: skip
@@ -70,7 +70,7 @@ class Login:
         password: from the environment or a file.
         socket: UNIX socket, instead of host and port; "" for none.
         tls: context that verifies the server, None: TLS is not used.
-        connections: maximum number of open connections; None: `most` decides.
+        connections: maximum number of open connections; None: `max_connections` decides.
         timeout: seconds for connecting, and for a reply in addition to the lock wait.
         text: the DSN, for messages.
         together: maximum number of keys in one statement; below 2 each command has statements of its own.
@@ -104,11 +104,11 @@ class Login:
             for host, port in self.nodes
         )
 
-    def patience(self, lock_wait: float) -> float:
+    def reply_timeout(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
-        return min(max(1.0, lock_wait) + self.timeout, _MAX_PATIENCE)
+        return min(max(1.0, lock_wait) + self.timeout, _MAX_REPLY_TIMEOUT)
 
-    def most(self, *, batches: bool) -> int:
+    def max_connections(self, *, batches: bool) -> int:
         """Return how many connections there may be at once."""
         return self.connections or (MAX_WITH_BATCHES if batches else MAX_CONNECTIONS)
 
@@ -124,7 +124,7 @@ class Login:
             StoreError: the server is unreachable or rejects the connection; the text never contains the password.
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
-        patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
+        reply_timeout, locks = self.reply_timeout(lock_wait), max(1, round(lock_wait))
         sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
         tracks = self.reads == SESSION
         session = _SESSION.format(
@@ -135,7 +135,7 @@ class Login:
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=self.timeout,
-                write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
+                write_timeout=reply_timeout, ssl=self.tls, ssl_disabled=self.tls is None,
                 init_command=session, auth_plugin_map=METHODS,
                 **where,
             )  # fmt: skip
@@ -152,7 +152,7 @@ class Login:
                 error, password=bool(self.password), encrypted=self.tls is not None
             )
             raise StoreError(f"store {self.text}: {words}") from error
-        opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
+        opened._read_timeout = reply_timeout  # PyMySQL has one for all of a connection's life
         connection: Connection[Cursor] = opened
         return connection
 
@@ -222,8 +222,8 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         _password(dsn, given, environment), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000, None),
         _number(dsn, given, "timeout", 86400, ANSWER_SECONDS), dsn,
-        _number(dsn, given, "coalesce", 1000, MAX_TOGETHER, least=0),
-        _number(dsn, given, "wsrep_sync_wait", 15, None, least=0),
+        _number(dsn, given, "coalesce", 1000, MAX_TOGETHER, minimum=0),
+        _number(dsn, given, "wsrep_sync_wait", 15, None, minimum=0),
         tuple(nodes) if others else (), _reads(shown, given, several=bool(others)),
     )  # fmt: skip
 
@@ -300,12 +300,14 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _number(dsn: str, given: dict[str, str], name: str, most: int, default: _Default, least: int = 1) -> int | _Default:
+def _number(
+    dsn: str, given: dict[str, str], name: str, maximum: int, default: _Default, minimum: int = 1
+) -> int | _Default:
     text = given.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {least} to {most}")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and minimum <= int(text) <= maximum):
+        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {minimum} to {maximum}")
     return int(text)
 
 

@@ -37,7 +37,7 @@ class MappedTable:
         self._sql = sql
         key, value = mapping.key, mapping.values[0]
         self.version = version
-        self._longest_key = _ANY if key.width is None else key.width
+        self._max_key = _ANY if key.width is None else key.width
         options = mapping.flags, mapping.cas, mapping.expiry
         self._takes_words = identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
         self.whole = (
@@ -53,7 +53,7 @@ class MappedTable:
 
     def takes_word(self, word: bytes) -> bool:
         """Return whether a word is a plain one: the key as the table's column has it, but for its letter case."""
-        return self._takes_words and len(word) <= self._longest_key and word.isascii()
+        return self._takes_words and len(word) <= self._max_key and word.isascii()
 
     def numbers(self, cells: Cells) -> tuple[int | None, int | None, int | None]:
         """Return flags, cas and expiry of a row; None for NULL and for a column that is not mapped; only if `whole`."""

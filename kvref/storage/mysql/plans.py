@@ -81,7 +81,7 @@ class MySQLRows:
         self._generation = directory.generation
         self._kept: dict[bytes, Hashable] = {}
         self._clears = bound.rules.clears_unmapped
-        self._usual = bound.all_mapped and len(bound.mapping.values) == 1
+        self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
 
     @property
     def in_order(self) -> bool:
@@ -140,7 +140,7 @@ class MySQLRows:
     def written(self, word: bytes) -> None:
         """Note that a command that `plan_write` was called for is answered."""
         if self.kept is not None:
-            self.kept.carried_out(word)
+            self.kept.release(word)
 
     def _stored_key(self, word: bytes) -> StoredKey | None:
         """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
@@ -350,7 +350,7 @@ class MySQLRows:
         return Update(mapping, stored.key, self._row(key, parameters), self._clears)
 
     def _row(self, key: Cell, parameters: Parameters) -> Row:
-        if self._usual:
+        if self._is_simple:
             value, flags, cas, expiry = parameters
             return Row(key, (value,), flags, cas, expiry)  # type: ignore[arg-type]  # numbers, or NULL
         return written_row(self._mapping, key, parameters)

@@ -40,7 +40,7 @@ class Replicas(Database):
     def __init__(self, primary: Database) -> None:
         super().__init__(primary.login, primary.profile, SECONDARY_SECONDS)
         self.nodes = Secondaries(primary.login)
-        self.patience = SECONDARY_SECONDS
+        self.reply_timeout = SECONDARY_SECONDS
         self.statements = primary.statements
         self._primary = primary
 

@@ -17,7 +17,7 @@ from pymysql.protocol import FieldDescriptorPacket
 Cells = list[bytes | None]
 
 _CHUNK: Final = 1 << 16
-_LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
+_MAX_PACKET: Final = (1 << 24) - 1  # more follows in another one
 _SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
 _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
@@ -63,7 +63,7 @@ class _Stream:
         """Return all rows up to the end."""
         rows: list[Cells] = []
         while True:
-            self._take_usual(rows)
+            self._take_short_rows(rows)
             start, end = self._next()
             read = self._read
             kind = read[start]
@@ -74,7 +74,7 @@ class _Stream:
                 pymysql.err.raise_mysql_exception(read[start:end])
             rows.append(_cells(read, start, end))
 
-    def _take_usual(self, rows: list[Cells]) -> None:
+    def _take_short_rows(self, rows: list[Cells]) -> None:
         """Append the rows that were read whole and whose cells are all short, up to the first other packet."""
         read, at = self._read, self._at
         last = len(read) - 4
@@ -107,7 +107,7 @@ class _Stream:
             self._keep(self._raw._read_bytes(missing))
             start = 4
         self._at = end = start + size
-        if size == _LARGEST_PACKET:
+        if size == _MAX_PACKET:
             whole = self._read[start:end] + self.packet()
             self._read, self._at = whole + self._read[self._at :], len(whole)
             return 0, len(whole)

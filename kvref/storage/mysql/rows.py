@@ -40,13 +40,13 @@ IGNORED: Final = "the table ignored the write (a trigger took it back)"
 
 
 class Rows:
-    """Answer the operations on rows; the longest statement that the server takes has `longest` bytes."""
+    """Answer the operations on rows; the longest statement that the server takes has `max_packet` bytes."""
 
-    def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
+    def __init__(self, connection: Connection[Cursor], database: Database, max_packet: int) -> None:
         self._connection = connection
         self._query = partial(fetch_all, connection)
         self._database = database
-        self._longest = longest
+        self._max_packet = max_packet
         # What described the mapped columns last time, where that was as before.
         self._columns: WeakKeyDictionary[Mapping, list[bytes]] = WeakKeyDictionary()
 
@@ -174,9 +174,11 @@ class Rows:
 
     def _write(self, sql: str) -> str | None:
         size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL
-        if size > self._longest:
+        if size > self._max_packet:
             # The server would hang up instead of an answer.
-            return f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._longest}, this statement has {size} bytes"
+            return (
+                f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._max_packet}, this statement has {size} bytes"
+            )
         try:
             with self._connection.cursor() as cursor:
                 return None if cursor.execute(sql) else IGNORED

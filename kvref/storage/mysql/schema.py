@@ -66,7 +66,7 @@ class KnownTables:
         table = read()
         if table is not None:
             table = replace(table, cascades=text is None or _CASCADE in text)
-        if text is not None and table is not None and not table.hides:
+        if text is not None and table is not None and not table.denial:
             self._known[source] = text, table
         return table
 
@@ -191,8 +191,8 @@ class MySQLCatalog:
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
         # information_schema shows an account with privileges on some columns only these.
-        hides = self._denial(f"SELECT * FROM {source} LIMIT 0", source)  # noqa: S608 - quoted
-        return replace(table, hides=hides, vindex=vindex)
+        denial = self._denial(f"SELECT * FROM {source} LIMIT 0", source)  # noqa: S608 - quoted
+        return replace(table, denial=denial, vindex=vindex)
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; the statement keeps the column's comment too."""

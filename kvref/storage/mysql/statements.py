@@ -53,7 +53,7 @@ class Statements:
         self._literals = [(column.name, literals(column)) for column in self.columns]
         self._key_literal = self._literals[0][1]
         self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
-        self._plain = mapping.key not in mapping.values and all(
+        self._batchable_columns = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
         )
         self._formed = any(column.codec is not None for column in self.columns)
@@ -145,15 +145,15 @@ class Statements:
         )
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
 
-    def takes_together(self, key: Cell, row: Row) -> bool:
+    def updates_together(self, key: Cell, row: Row) -> bool:
         """Return whether `update_all` does to the row found under a key what `update` or `renew` does.
 
         Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
         """
-        return self._plain and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
+        return self._batchable_columns and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
 
     def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
-        """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
+        """Return the UPDATE of several rows that are found under the keys which they keep, see `updates_together`."""
         key = self.mapping.key
         cells = self._texts(rows)
         # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.

@@ -13,7 +13,7 @@ from kvref.engine.operations import LoadMapping, Operation, Recheck
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
-from kvref.storage.config.containers import take_over
+from kvref.storage.config.containers import update_mapping
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
@@ -45,8 +45,8 @@ class MySQLStore(Database):
         )
         self._version = Version()
         # The first mapping that differs from this one in nothing.
-        self.alike = PerMapping(lambda mapping: self._alike.setdefault(_facts(mapping), mapping))
-        self._alike: dict[tuple[object, ...], Mapping] = {}
+        self.canonical = PerMapping(lambda mapping: self._canonical.setdefault(_field_values(mapping), mapping))
+        self._canonical: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
         self.row_cache: RowCache | None = None  # where rows are kept for gets
         self._row_cache_bytes = 0
@@ -106,10 +106,10 @@ class MySQLStore(Database):
         if self.login.reads != PRIMARY:
             with closing(self.connect()) as opened:
                 require_group(opened, self)
-        directory, self.problems = self.look_up_directory()
+        directory, self.problems = self.load_directory()
         return self.adopt(directory)
 
-    def look_up_directory(self) -> tuple[Directory, list[str]]:
+    def load_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`."""
         known = KnownTables()
         with closing(MySQLConnection(self, COMMITTED, known=known)) as opened:
@@ -120,42 +120,42 @@ class MySQLStore(Database):
     def adopt(self, directory: Directory) -> Directory:
         """Take over a configuration that was read, in the thread of all commands."""
         self.naming = directory.naming
-        self.watch(directory.default)
+        self.track(directory.default)
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
         return counted_cas_numbers(self.profile)
 
-    def watch(self, mapping: Mapping) -> None:
+    def track(self, mapping: Mapping) -> None:
         """Keep a mapping up to date with its table."""
         self._mappings.add(mapping)
 
-    def heed(self, operation: Operation, answer: Any) -> None:
+    def apply_schema_result(self, operation: Operation, answer: Any) -> None:
         """Remember what an answer of a connection says about mappings, in the thread of all commands."""
         if isinstance(operation, Recheck):
-            self.take_over(answer)
+            self.update_mappings(answer)
         elif isinstance(operation, LoadMapping) and answer is not None:
-            self.watch(answer)
+            self.track(answer)
 
-    def watched(self) -> list[Mapping]:
+    def mappings_in_use(self) -> list[Mapping]:
         return list(self._mappings)
 
-    def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
+    def update_mappings(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
         """Bring mappings up to date with what a connection saw of their tables."""
-        before = [_facts(mapping) for mapping, _ in seen]
+        before = [_field_values(mapping) for mapping, _ in seen]
         for mapping, found in seen:
-            take_over(mapping, found)
-        changed = before != [_facts(mapping) for mapping, _ in seen]
+            update_mapping(mapping, found)
+        changed = before != [_field_values(mapping) for mapping, _ in seen]
         # Each connection may have read its own mapping, which must not outlive it.
         self.statements.clear()
         self.identities.clear()
-        self.alike.clear()
-        if changed or len(self._alike) > MAX_STATEMENTS:
+        self.canonical.clear()
+        if changed or len(self._canonical) > MAX_STATEMENTS:
             self.tables.clear()
             self._version.live = False
             self._version = Version()
-            self._alike.clear()
+            self._canonical.clear()
 
 
-def _facts(mapping: Mapping) -> tuple[object, ...]:
+def _field_values(mapping: Mapping) -> tuple[object, ...]:
     return tuple([getattr(mapping, each.name) for each in fields(mapping)])

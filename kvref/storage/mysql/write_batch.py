@@ -35,12 +35,12 @@ def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> l
     """
     connection.require_open()
     answers: list[Any] = [None] * len(operations)
-    alone = set(range(len(operations)))
+    unbatched = set(range(len(operations)))
     try:
-        for numbers in _alike(connection, operations):
+        for numbers in _batches(connection, operations):
             if _written(connection, [operations[number] for number in numbers]):
-                alone.difference_update(numbers)
-        for number in sorted(alone):
+                unbatched.difference_update(numbers)
+        for number in sorted(unbatched):
             try:
                 answers[number] = connection.execute(operations[number])
             except (ports.LockWaitError, DuplicateError) as error:
@@ -66,16 +66,16 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
     raise RetryableError(f"of {len(writes)} rows not all were there")
 
 
-def _alike(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
+def _batches(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):
         if isinstance(operation, ports.Remove) and not operation.mapping.cascades:
             kinds.setdefault((ports.Remove, False, False), []).append(number)
-        if isinstance(operation, ports.Insert | ports.Update) and connection.goes_with_others(operation):
+        if isinstance(operation, ports.Insert | ports.Update) and connection.is_batchable(operation):
             keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
             kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
-    room = min(MAX_BYTES, connection.longest)
+    room = min(MAX_BYTES, connection.max_packet)
     for (kind, _, _), numbers in kinds.items():
         chunk: list[int] = []
         size = 0

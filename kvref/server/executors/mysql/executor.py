@@ -169,7 +169,7 @@ class MySQLExecutor:
         mapping = None if self._planned is None else ordinary_mapping(session)
         if mapping is None or (self._isolation.batches and not self._reads_apart(transaction, session)):
             return None
-        table = self.store.tables(self.store.alike(mapping))
+        table = self.store.tables(self.store.canonical(mapping))
         kind = table, session.access.rights, session.bound
         # If secondaries answer gets, what each connection has written last decides which of them may.
         shared = self.store.login.reads == PRIMARY and not self._isolation.read_batch
@@ -215,7 +215,7 @@ class MySQLExecutor:
 
     async def read_directory(self) -> Directory:
         """Read the configuration, see `MySQLStore.read_directory`."""
-        directory, self.store.problems = await self._pool.in_thread(self.store.look_up_directory)
+        directory, self.store.problems = await self._pool.in_thread(self.store.load_directory)
         return self.store.adopt(directory)
 
     async def check(self) -> None:
@@ -339,7 +339,7 @@ class MySQLExecutor:
                     transaction.written = True
                 if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
                     answer = await without_deleted(self._pool, self._isolation, connection, operation, answer)
-        self.store.heed(operation, answer)
+        self.store.apply_schema_result(operation, answer)
         return answer
 
     async def _refused(self, command: Command, reason: str) -> None:
@@ -378,4 +378,4 @@ class MySQLExecutor:
 
     async def _look(self) -> None:
         self._looked = self._loop.time()
-        self.store.take_over(await self._pool.call_outside(MySQLConnection.look, self.store.watched()))
+        self.store.update_mappings(await self._pool.call_outside(MySQLConnection.recheck, self.store.mappings_in_use()))

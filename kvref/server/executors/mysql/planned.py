@@ -66,7 +66,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
         ConfigError: too few connections for the row cache, or for secondaries.
     """
     login, cached = store.login, store.row_cache is not None
-    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
+    few = login.max_connections(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
     if login.reads != PRIMARY and isolation.batches:
         raise ConfigError(
             f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"

@@ -103,7 +103,7 @@ class Pool:
     def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
         self._store = store
         self._isolation = isolation
-        most = store.login.most(batches=isolation.batches)
+        most = store.login.max_connections(batches=isolation.batches)
         self._threads = Threads(most + _MORE_THREADS, "kvref-mysql")
         # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
         self.most = most - apart - (1 if isolation.batches else 0)
@@ -125,10 +125,10 @@ class Pool:
             StoreError: none became free in time, or the server is not reached.
         """
         try:
-            async with asyncio.timeout(self._store.patience):
+            async with asyncio.timeout(self._store.reply_timeout):
                 await self._permits.acquire()
         except TimeoutError as error:
-            patience = self._store.patience
+            patience = self._store.reply_timeout
             raise StoreError(
                 f"none of {self.most} connections to the database became free within {patience:g} s"
             ) from error
@@ -225,7 +225,7 @@ class DedicatedConnection:
     @property
     def longest(self) -> int | None:
         """Return how many bytes a statement may have; None: not known yet."""
-        return None if self._connection is None else self._connection.longest
+        return None if self._connection is None else self._connection.max_packet
 
     @property
     def last_gtid(self) -> str:
