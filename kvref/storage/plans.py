@@ -60,17 +60,17 @@ class Overlay:
     Attributes:
         rows: by key as the table stores it, ABSENT where there is none.
         aliases: the words that name a row by an equal key with other bytes, with that key.
-        late: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
-        all_late: any row may be of that kind.
+        not_durable: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
+        all_not_durable: any row may be of that kind.
     """
 
-    __slots__ = ("aliases", "all_late", "late", "rows")
+    __slots__ = ("aliases", "all_not_durable", "not_durable", "rows")
 
     def __init__(self) -> None:
         self.rows: dict[bytes, CachedRow] = {}
         self.aliases: dict[bytes, bytes] = {}
-        self.late: set[bytes] = set()
-        self.all_late = False
+        self.not_durable: set[bytes] = set()
+        self.all_not_durable = False
 
 
 class Source(Protocol):

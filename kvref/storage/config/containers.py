@@ -125,7 +125,7 @@ class Table:
         hidden: a FULLTEXT index stores its document IDs in a hidden column.
         beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
-        hides: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
+        denial: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
         vindex: what distributes its rows over the shards of Vitess; None: they are in one database.
     """
 
@@ -202,7 +202,7 @@ def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
-    _refuse_unseen(table, row, names)
+    _refuse_unreadable(table, row, names)
     if table.virtual and profile["containers.virtual_columns"] == "refused":
         columns = ", ".join(sorted(table.virtual))
         raise RowError(f"table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns")
@@ -226,7 +226,7 @@ def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
-        columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
+        columns=frozenset(table.order), behind=tuple(_following_columns(table, column) for column in values),
         secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades,
         other_unique=bool(table.unique.keys() - {index}), row=row,
@@ -234,7 +234,7 @@ def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     )  # fmt: skip
 
 
-def _refuse_unseen(table: Table, row: Container, values: list[str]) -> None:
+def _refuse_unreadable(table: Table, row: Container, values: list[str]) -> None:
     """Refuse a row that names a column which may be there unseen: taken for an option not in use, it would be lost."""
     options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
     unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
@@ -342,7 +342,7 @@ def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
     return None if schema is None or name is None else (schema, name)
 
 
-def _behind(table: Table, column: Column) -> tuple[Column, ...]:
+def _following_columns(table: Table, column: Column) -> tuple[Column, ...]:
     """Return what follows a column in InnoDB's record, up to a column whose storage form never reads as digits."""
     record = [name for name in table.order if name not in table.clustered]
     following = record[record.index(column.name) + 1 :] if column.name in record else []
@@ -423,12 +423,12 @@ def _column(table: Table, name: str, what: str, types: str) -> Column:
     columns = (*table.columns, *table.unusable)
     known = ", ".join(columns)
     raise RowError(
-        f"table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
+        f"table {table.source} has no {what} {name!r}: its columns are {known}{_meant_column(name, columns)}",
         f"no-{what.replace(' ', '-')}",
     )
 
 
-def _nearly(name: str, columns: tuple[str, ...]) -> str:
+def _meant_column(name: str, columns: tuple[str, ...]) -> str:
     """Return a hint where the name differs from a column's in what is compared too; else ""."""
     meant = next((each for each in columns if each.casefold() == name.strip(" `,;|").casefold()), None)
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
@@ -479,12 +479,12 @@ def option_column(table: Table, name: str | None, what: str, to_64_bits: Callabl
 
 # These characters stand for themselves, any other is @ and four lower-case digits (cont-033, 036..041).
 _NAME: Final = re.compile(r"(?:[0-9A-Za-z_]|@[0-9a-f]{4})+")
-_PLAIN: Final = re.compile(r"[0-9A-Za-z_]")
+_UNCODED: Final = re.compile(r"[0-9A-Za-z_]")
 _CODED: Final = re.compile(r"@([0-9a-f]{4})")
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _PARTITION: Final = re.compile(r"#[Pp]#")
 # Letters whose code is @ and two characters of a table of MySQL's: four digits are never their file's name.
-_SHORT: Final = (
+_SHORT_CODES: Final = (
     ("\u00c0", "\u05ff"),
     ("\u1e00", "\u1fff"),
     ("\u2160", "\u217f"),
@@ -515,4 +515,4 @@ def sql_name(name: str, *, canonical: bool) -> str | None:
 
 def _never_coded(digits: str) -> bool:
     character = chr(int(digits, 16))
-    return bool(_PLAIN.fullmatch(character)) or any(low <= character <= high for low, high in _SHORT)
+    return bool(_UNCODED.fullmatch(character)) or any(low <= character <= high for low, high in _SHORT_CODES)

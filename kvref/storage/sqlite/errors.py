@@ -48,7 +48,7 @@ def translating(method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concaten
 
 _log = logging.getLogger("kvref.storage")
 
-TELL_EVERY: Final = 10.0  # seconds between two lines of the log, however many writes fail
+LOG_INTERVAL: Final = 10.0  # seconds between two lines of the log, however many writes fail
 # Errors of the disk, and not of a statement or another writer.
 _OF_DISK: Final = {
     sqlite3.SQLITE_FULL,
@@ -123,10 +123,10 @@ class DiskErrors:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._throttle = LogThrottle(TELL_EVERY)
+        self._throttle = LogThrottle(LOG_INTERVAL)
         self.open = False  # the log's last line is of an error
 
-    def explained(self, error: sqlite3.Error) -> str:
+    def describe(self, error: sqlite3.Error) -> str:
         """Return the text of an error for the client; log it if the disk is the cause."""
         text = str(error)
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -134,18 +134,18 @@ class DiskErrors:
             return text
         if code == sqlite3.SQLITE_IOERR:
             text = f"{text}{self._limit()}"
-        self.met(text)
+        self.record(text)
         return text
 
-    def met(self, text: str) -> None:
-        untold = self._throttle.suppressed()
-        if untold is None:
+    def record(self, text: str) -> None:
+        suppressed = self._throttle.suppressed()
+        if suppressed is None:
             return
-        more = f" ({untold} more such errors before)" if untold else ""
+        more = f" ({suppressed} more such errors before)" if suppressed else ""
         self.open = True
         _log.error("store %s: %s%s", self._path, text, more)
 
-    def over(self) -> None:
+    def record_success(self) -> None:
         """Record a write that succeeded after errors."""
         if self.open:
             self.open = False

@@ -84,7 +84,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
         return
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     try:
-        after = _changed(connection, path)
+        after = _set_wal(connection, path)
     except sqlite3.OperationalError as error:
         if not is_busy(error):
             raise
@@ -106,7 +106,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
         )  # fmt: skip
 
 
-def _changed(connection: sqlite3.Connection, path: Path) -> str:
+def _set_wal(connection: sqlite3.Connection, path: Path) -> str:
     """Change the mode and return the one in force; raises sqlite3.OperationalError if others use the file too long."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:

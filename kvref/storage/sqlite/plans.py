@@ -62,7 +62,7 @@ class SQLiteRows:
         self._to_sql = _codecs(mapping.values)
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
-        self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
+        self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = bytes_of_row(mapping)
         self._measured = False  # it is of rows that were read
@@ -102,7 +102,7 @@ class SQLiteRows:
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
         table = self._table
         overlay = Overlay()
-        overlay.all_late = table.unsure or table.unsure_syncing
+        overlay.all_not_durable = table.dirty or table.dirty_syncing
         planned = [*map(table.planned.get, words)]
         if all(planned):
             overlay.rows = dict(zip(words, planned, strict=True))  # type: ignore[arg-type]  # none is None
@@ -127,7 +127,7 @@ class SQLiteRows:
                 if word in table.missing:
                     row = ABSENT
                 elif word in table.changed or word in table.syncing:
-                    overlay.late.add(word)
+                    overlay.not_durable.add(word)
                     row = (table.changed if word in table.changed else table.syncing)[word]
             if row is None:
                 unknown[word] = None
@@ -308,23 +308,23 @@ class SQLiteRows:
             self._measured = True
         if key != word:
             overlay.aliases[word] = key
-        late = key in table.changed or key in table.syncing
-        if late:
-            overlay.late.add(key)
+        not_durable = key in table.changed or key in table.syncing
+        if not_durable:
+            overlay.not_durable.add(key)
         if key in overlay.rows:
             return
         overlay.rows[key] = row
-        if late or overlay.all_late:
+        if not_durable or overlay.all_not_durable:
             return
         if key in table.planned:
             if table.planned[key] is None:
-                self._store.cache.known(table, key, row)
+                self._store.cache.set_planned(table, key, row)
         elif key == word:
-            self._store.cache.keep(table, word, row)
+            self._store.cache.put(table, word, row)
 
     def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
         """Return the key of a row that was read, and the row."""
-        if self._usual and not prefix:
+        if self._is_simple and not prefix:
             text, value, flags, cas, expiry = cells
             if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
                 key, data = to_bytes(text), to_bytes(value)
@@ -338,9 +338,9 @@ class SQLiteRows:
         overlay.rows[word] = ABSENT
         written = word in table.changed or word in table.syncing
         if written if table.by_bytes else table.changed or table.syncing:
-            overlay.late.add(word)
-        elif keep and not overlay.all_late:
-            self._store.cache.keep_missing(table, word)
+            overlay.not_durable.add(word)
+        elif keep and not overlay.all_not_durable:
+            self._store.cache.put_missing(table, word)
 
     def _join_absent(self, overlay: Overlay) -> None:
         """Let words that are the same key, of which there is no row, share one."""
@@ -410,7 +410,7 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     names = [column.name.lower() for column in columns]
     declared = dict(store.fetch(_DECLARED, [mapping.source]))
     for column in columns:
-        if not _keeps(column, declared.get(column.name, ""), is_key=column is mapping.key):
+        if not _reads_as_written(column, declared.get(column.name, ""), is_key=column is mapping.key):
             return f"column {column.name} shows something else than what is written"
     if len(set(names)) < len(names):
         return "a column is mapped twice"
@@ -423,7 +423,7 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     return "the table has triggers, constraints or further unique keys" if rules else ""
 
 
-def _keeps(column: Column, declared: str, *, is_key: bool) -> bool:
+def _reads_as_written(column: Column, declared: str, *, is_key: bool) -> bool:
     """Return whether a cell of a column reads as it was written."""
     if column.exact or column.fixed:
         return False

@@ -30,7 +30,7 @@ from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows, estimate
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
 from kvref.storage.sqlite.statements import Statements
-from kvref.storage.sqlite.wal import DATA_VERSION, Watch, WriteAheadLog
+from kvref.storage.sqlite.wal import DATA_VERSION, WalIndex, WriteAheadLog
 
 _log = logging.getLogger("kvref.storage")
 
@@ -72,27 +72,27 @@ class SQLiteStore:
         self.failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         self._holds_writes = False  # the open transaction
-        self._batch_alone = False  # the open transaction holds nothing but the batch that is written
+        self._batch_only = False  # the open transaction holds nothing but the batch that is written
         self._disk_errors = DiskErrors(path)
         try:
             self._connection = opened(self.path, self.profile)
             self._log = WriteAheadLog(self._connection)
-            self.watch = Watch(path, self._connection)
+            self.wal_index = WalIndex(path, self._connection)
         except sqlite3.Error as error:
             raise of_opening(path, error) from error
         self.catalog = SQLiteCatalog(self._connection, profile)
         self._rows = Rows(self._connection, self.statements, self.catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        with self._patiently():
+        with self._waiting_for_locks():
             return create(self._connection, str(self.profile["store.default_collation"]), demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        with self._patiently():
+        with self._waiting_for_locks():
             return create_cache(self._connection, name)
 
     @contextmanager
-    def _patiently(self) -> Iterator[None]:
+    def _waiting_for_locks(self) -> Iterator[None]:
         """Let statements of the block wait for another process; raises StoreError if SQLite fails."""
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
@@ -107,7 +107,7 @@ class SQLiteStore:
             self.sync()
         self._log.close()
         self._connection.close()
-        self.watch.close()
+        self.wal_index.close()
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
@@ -115,10 +115,10 @@ class SQLiteStore:
         try:
             self._log.sync()
         except StoreError as error:
-            self._disk_errors.met(str(error))
+            self._disk_errors.record(str(error))
             raise
         if self._disk_errors.open:
-            self._disk_errors.over()
+            self._disk_errors.record_success()
         if self.when_committed is not None:
             self.when_committed(time.monotonic() - started)
 
@@ -158,12 +158,12 @@ class SQLiteStore:
         StoreError: it is gone or was replaced, or SQLite failed.
         """
         try:
-            now = self.watch.look()
+            now = self.wal_index.state()
         except sqlite3.Error as error:
             raise self.translated(error) from error
-        if now is self.watch.seen:
+        if now is self.wal_index.accepted:
             return
-        written, altered = self.watch.changes(now)
+        written, altered = self.wal_index.changes(now)
         if written:
             self.cache.clear()
         if altered:
@@ -172,13 +172,13 @@ class SQLiteStore:
                 check_again(mapping, self.catalog, self.profile)
                 if not mapping.fault:
                     self._of_row[_row_of(mapping)] = mapping
-        self.watch.accept(now)
+        self.wal_index.accept(now)
 
     def _in_use(self, mapping: Mapping) -> Mapping:
         """Return the mapping that was made of the same row while the tables were the same, or else this one."""
         row = _row_of(mapping)
         try:
-            _, altered = self.watch.changes(self.watch.look())
+            _, altered = self.wal_index.changes(self.wal_index.state())
         except (sqlite3.Error, StoreError):
             altered = True  # the next command reports it
         if altered:
@@ -246,7 +246,7 @@ class SQLiteStore:
     def _write(
         self, operation: operations.Insert | operations.Update | operations.Remove | operations.Clear
     ) -> str | None:
-        alone = self._batch_alone or not self.holds_writes
+        alone = self._batch_only or not self.holds_writes
         self._holds_writes = True
         try:
             return (
@@ -314,12 +314,12 @@ class SQLiteStore:
         """Begin a savepoint for the writes of one batch; raises as `execute`."""
         self.begin_writing()
         self._connection.execute("SAVEPOINT batch")
-        self._batch_alone = not self.holds_writes
+        self._batch_only = not self.holds_writes
 
     @translating
     def end_batch(self, *, undone: bool) -> None:
         """End the savepoint of `begin_batch`, unless SQLite has ended it with its transaction; raises as `execute`."""
-        self._batch_alone = False
+        self._batch_only = False
         if self._connection.in_transaction:
             if undone:
                 self._connection.execute("ROLLBACK TO batch")
@@ -352,7 +352,7 @@ class SQLiteStore:
             try:
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                cause = self._disk_errors.explained(error)
+                cause = self._disk_errors.describe(error)
                 self._roll_back()
         self.cache.committed(lost=bool(cause))
         if cause:
@@ -371,14 +371,14 @@ class SQLiteStore:
         if self._lost:
             raise StoreError(self._lost)
         if not self.dirty:
-            watch = self.watch
-            watch.check()  # nothing is written into a file that is gone
+            wal_index = self.wal_index
+            wal_index.check()  # nothing is written into a file that is gone
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self.dirty = True
                 self._holds_writes = False
                 (data,) = self._connection.execute(DATA_VERSION).fetchone()
-                if data != watch.known_data:
+                if data != wal_index.accepted_data_version:
                     self.cache.clear()  # others have written since this tick looked
             except ERRORS as error:
                 raise self.translated(error) from error
@@ -399,7 +399,7 @@ class SQLiteStore:
             return StoreError(f"the row holds text that is not UTF-8: {error.reason}")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
-        text = self._disk_errors.explained(error)
+        text = self._disk_errors.describe(error)
         if self.dirty and not self._connection.in_transaction:
             self._lost = text
         code = getattr(error, "sqlite_errorcode", 0)

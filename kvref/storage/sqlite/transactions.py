@@ -70,10 +70,10 @@ class Transaction:
 
 
 class Pending:
-    """The open transactions of all connections; one of them may have `most` bytes of pending writes."""
+    """The open transactions of all connections; one of them may have `max_bytes` bytes of pending writes."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self.holders: dict[Identity, Transaction] = {}  # of the locks of rows
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
@@ -91,20 +91,20 @@ class Pending:
     def add(self, transaction: Transaction, identity: Identity, version: Version, operation: Write) -> None:
         """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay."""
         size = transaction.size + _size(operation)
-        if size > self._most:
+        if size > self._max_bytes:
             raise StoreError(
                 f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
-                f" lets them hold {self._most} bytes"
+                f" lets them hold {self._max_bytes} bytes"
             )
         transaction.size = size
         self._writers.setdefault(transaction)
         transaction.versions[identity] = version
         transaction.operations.append(operation)
 
-    def holder_of_table(self, source: str, besides: Transaction) -> Transaction | None:
+    def holder_of_table(self, source: str, other_than: Transaction) -> Transaction | None:
         """Return another transaction that holds any lock on a table."""
-        held = self.holders.items()
-        return next((holder for identity, holder in held if identity[0] == source and holder is not besides), None)
+        locks = self.holders.items()
+        return next((holder for identity, holder in locks if identity[0] == source and holder is not other_than), None)
 
     def lock(self, transaction: Transaction, identity: Identity) -> None:
         if self.holders.setdefault(identity, transaction) is transaction:
@@ -289,7 +289,7 @@ class Transactions:
         self._store = store
         self._isolation = isolation
         self._settle = settle
-        self._pending = Pending(isolation.most_uncommitted)
+        self._pending = Pending(isolation.max_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self.touched: set[Transaction] = set()  # have written on top of what the tick commits
 

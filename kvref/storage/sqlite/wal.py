@@ -25,7 +25,7 @@ DATA_VERSION: Final = "PRAGMA data_version"
 HEADER: Final = 48  # bytes; the second copy of it is the same
 
 
-class Seen(NamedTuple):
+class FileState(NamedTuple):
     """How a file is: header of the wal-index, data_version, schema_version."""
 
     header: bytes
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
     schema: int
 
 
-class Watch:
+class WalIndex:
     """The wal-index of a file, and what commits of others changed. StoreError: the wal-index cannot be read.
 
     Args:
@@ -57,8 +57,8 @@ class Watch:
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
         self.index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
-        self.seen: Seen | None = None  # the state that `accept` recorded
-        self.known_data: int | None = None  # the `data_version` of it
+        self.accepted: FileState | None = None  # the state that `accept` recorded
+        self.accepted_data_version: int | None = None  # the `data_version` of it
         self.header = b""
 
     def check(self) -> None:
@@ -71,27 +71,27 @@ class Watch:
         if replaced:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
 
-    def look(self) -> Seen:
-        """Return the state of the file, `seen` if no other connection has committed since; raises sqlite3.Error too."""
+    def state(self) -> FileState:
+        """Return the state of the file, `accepted` if no other connection has committed; raises sqlite3.Error too."""
         self.check()
         header = self.index[:HEADER]
-        if self.seen is not None and header == self.header:
-            return self.seen
+        if self.accepted is not None and header == self.header:
+            return self.accepted
         data: int
         (data,) = self._connection.execute(DATA_VERSION).fetchone()
-        if self.seen is not None and data == self.seen.data:
+        if self.accepted is not None and data == self.accepted.data:
             self.header = header  # this connection has committed
-            return self.seen
+            return self.accepted
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
-        return Seen(header, data, schema)
+        return FileState(header, data, schema)
 
-    def changes(self, now: Seen) -> tuple[bool, bool]:
+    def changes(self, now: FileState) -> tuple[bool, bool]:
         """Return whether other connections have committed, and whether tables differ, since the state of `accept`."""
-        before = self.seen
+        before = self.accepted
         return before is None or now.data != before.data, before is None or now.schema != before.schema
 
-    def accept(self, now: Seen) -> None:
-        self.seen, self.known_data = now, now.data
+    def accept(self, now: FileState) -> None:
+        self.accepted, self.accepted_data_version = now, now.data
         self.header = now.header
 
     def close(self) -> None:

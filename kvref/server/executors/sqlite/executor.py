@@ -84,7 +84,7 @@ class SQLiteExecutor:
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
-        self._watch = store.watch
+        self._watch = store.wal_index
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
         self.commands = 0  # see `Committing`
