@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from kvref.engine.mapping import Directory, Mapping
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import Kept
+from kvref.storage.config.catalog import SharedMappings
 
 MYSQL: Final = "mysql://"
 # Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.
@@ -89,9 +89,9 @@ class MappedTables(Protocol):
 
 
 class Store(MappedTables, Protocol):
-    """One store; `kept` are mappings shared by several worker processes, None for a single process."""
+    """One store; `shared_mappings` are mappings shared by several worker processes, None for a single process."""
 
-    kept: Kept | None
+    shared_mappings: SharedMappings | None
 
     def initialise(self, *, demo: bool = True) -> bool:
         """Create missing configuration tables; return whether `containers` was created. Raises StoreError.

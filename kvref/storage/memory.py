@@ -52,7 +52,7 @@ class MemoryStore:
 
     def __init__(self, dsn: str, profile: Profile) -> None:
         self.problems: list[str] = []
-        self.kept: catalog.Kept | None = None
+        self.shared_mappings: catalog.SharedMappings | None = None
         self.when_committed: Callable[[float], None] | None = None
         if dsn != SCHEME:
             raise ConfigError(f"store {dsn!r}: write {SCHEME}: it has no path and no options")

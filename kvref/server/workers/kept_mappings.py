@@ -33,7 +33,7 @@ class KeptMappings:
         with self._locked():
             return self._read(name)
 
-    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+    def add(self, name: str, mapping: Mapping) -> Mapping | None:
         """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
         with self._locked():
             found = self._read(name)

@@ -131,7 +131,7 @@ class Plan:
             for dsn, kept in zip(self.dsns, self.kept, strict=True):
                 store = open_store(dsn, self.profile, lock_wait(self.profile, self.settings))
                 opened.callback(store.close)
-                store.kept = kept
+                store.shared_mappings = kept
                 stores.append(store)
             opened.pop_all()
         return tables_of(self.placement, stores, self.profile)

@@ -71,13 +71,13 @@ def foreign(table: str, columns: Iterable[str], wanted: Iterable[str]) -> str:
     return f"the table {table} is not {whose}, it lacks {', '.join(lacks)}" if lacks else ""
 
 
-class Kept(Protocol):
+class SharedMappings(Protocol):
     """Mappings that several processes of a server read once: the first reading counts for all of them."""
 
     def find(self, name: str) -> Mapping | None:
         """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
 
-    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+    def add(self, name: str, mapping: Mapping) -> Mapping | None:
         """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
 
 
@@ -164,9 +164,9 @@ def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[st
     words = ", ".join(policy.value for policy in Policy)
     chosen: list[Policy] = []
     problems: list[str] = []
-    for place, kind in enumerate(POLICY_KINDS, 1):
+    for position, kind in enumerate(POLICY_KINDS, 1):
         if profile["cache.policy_words"] == "enum":
-            cell = cells[place] if place < len(cells) else None
+            cell = cells[position] if position < len(cells) else None
             policy = None if cell is None else dict(enumerate(Policy, 1)).get(cell.member or 0)
         else:
             cell = by_name.get(f"{kind}_policy")
@@ -179,7 +179,7 @@ def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[st
 
 
 def find(
-    catalog: Catalog, profile: Profile, naming: Naming, name: str, kept: Kept | None = None
+    catalog: Catalog, profile: Profile, naming: Naming, name: str, shared: SharedMappings | None = None
 ) -> tuple[Mapping | None, str]:
     """Return one container as a mapping and an empty text, or None and the reason why there is none.
 
@@ -188,11 +188,11 @@ def find(
         profile: decides how a row is checked and under which spelling it is kept.
         naming: how names compare.
         name: the name that the client sent.
-        kept: mappings that other processes of the server have read; None for a single process.
+        shared: mappings that other processes of the server have read; None for a single process.
     """
     fold = naming.fold
-    place = str if profile["containers.kept"] == "by-spelling" else fold
-    first = kept.find(place(name)) if kept is not None else None
+    fold_key = str if profile["containers.kept"] == "by-spelling" else fold
+    first = shared.find(fold_key(name)) if shared is not None else None
     if first is not None:
         check_again(first, catalog, profile)
         return first, ""
@@ -203,8 +203,8 @@ def find(
         mapping = check(row, catalog, profile)
     except ConfigError as error:
         return None, str(error)
-    first = kept.keep(place(row.name), mapping) if kept is not None else None
-    if first is not None and place(name) == place(row.name):
+    first = shared.add(fold_key(row.name), mapping) if shared is not None else None
+    if first is not None and fold_key(name) == fold_key(row.name):
         check_again(first, catalog, profile)
         return first, ""
     return mapping, ""

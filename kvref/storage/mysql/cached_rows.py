@@ -68,5 +68,5 @@ class CachedRows:
 def shown_for(row: CachedRow, word: bytes) -> CachedRow:
     """Return a row, which there is, as a get of a word shows it: a kept row has the word of the get that read it."""
     hit = row[HIT]
-    kept = hit[len(_VALUE) : hit.index(b" ", len(_VALUE))]
-    return row if kept == word else (renamed(hit, kept, word), *row[1:])
+    own_word = hit[len(_VALUE) : hit.index(b" ", len(_VALUE))]
+    return row if own_word == word else (renamed(hit, own_word, word), *row[1:])

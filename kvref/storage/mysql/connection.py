@@ -357,7 +357,7 @@ class MySQLConnection:
     def _load(self, name: str) -> Mapping | None:
         try:
             mapping, problem = catalog.find(
-                self._catalog(), self._database.profile, self._database.naming, name, self._database.kept
+                self._catalog(), self._database.profile, self._database.naming, name, self._database.shared_mappings
             )
         except pymysql.err.OperationalError as error:
             # A row that stays locked is none (core:runtime-047).

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from kvref.engine.mapping import Mapping, Naming
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import Kept
+from kvref.storage.config.catalog import SharedMappings
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.schema import KnownTables
@@ -27,7 +27,7 @@ class Database:
         self.lock_wait = lock_wait
         self.reply_timeout = login.reply_timeout(lock_wait)
         self.vitess = False  # it is Vitess, as far as connections were opened
-        self.kept: Kept | None = None
+        self.shared_mappings: SharedMappings | None = None
         self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread
         self._commits = itertools.count(1)
         self.last_commit = 0  # another number after each commit of any connection, before anyone learns of it

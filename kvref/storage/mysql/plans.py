@@ -58,7 +58,7 @@ class MySQLRows:
     """The rows of one mapping, see `KnownRows`.
 
     Attributes:
-        kept: those of the row cache, None without one.
+        cached: those of the row cache, None without one.
         missing: always empty: that a row is missing is not known without a query.
     """
 
@@ -68,7 +68,7 @@ class MySQLRows:
         self, bound: Bound, table: MappedTable, identities: RowIdentities, isolation: Isolation, directory: Directory
     ) -> None:
         self.missing = set()
-        self.kept: CachedRows | None = None
+        self.cached: CachedRows | None = None
         self._unknown: dict[bytes, CachedRow] = {}
         self.largest = bytes_of_row(bound.mapping)  # until a row is read
         self._seen_largest = MIN_ROW
@@ -79,7 +79,7 @@ class MySQLRows:
         self._isolation = isolation
         self._directory = directory
         self._generation = directory.generation
-        self._kept: dict[bytes, Hashable] = {}
+        self._identity_of: dict[bytes, Hashable] = {}
         self._clears = bound.rules.clears_unmapped
         self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
 
@@ -104,18 +104,18 @@ class MySQLRows:
 
     @property
     def rows(self) -> RowReader:
-        return self._unknown if self.kept is None else self.kept
+        return self._unknown if self.cached is None else self.cached
 
     @property
     def hits(self) -> int:
-        return 0 if self.kept is None else self.kept.cache.hits
+        return 0 if self.cached is None else self.cached.cache.hits
 
     @hits.setter
     def hits(self, number: int) -> None:
-        if self.kept is not None:
-            self.kept.cache.hits = number
+        if self.cached is not None:
+            self.cached.cache.hits = number
 
-    def keep(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
+    def use_cache(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
         """Show rows of a cache; `is_new` returns whether kept rows of a table may be shown now."""
         container = self.mapping.row
         assert isinstance(container, Container)
@@ -130,17 +130,17 @@ class MySQLRows:
                 table = cache.table(form, source, types)
             return table
 
-        self.kept = CachedRows(cache, current, self._stored_key, self.identity, is_new)
+        self.cached = CachedRows(cache, current, self._stored_key, self.identity, is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""
-        if self.kept is not None:
-            self.kept.plan(word)
+        if self.cached is not None:
+            self.cached.plan(word)
 
     def written(self, word: bytes) -> None:
         """Note that a command that `plan_write` was called for is answered."""
-        if self.kept is not None:
-            self.kept.release(word)
+        if self.cached is not None:
+            self.cached.release(word)
 
     def _stored_key(self, word: bytes) -> StoredKey | None:
         """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
@@ -158,12 +158,12 @@ class MySQLRows:
 
     def identity(self, word: bytes) -> Hashable:
         """Return what all words of one row have in common; None if only the server can compare it."""
-        kept = self._kept.get(word)
-        if kept is None:
-            if len(self._kept) >= MAX_IDENTITIES:
-                self._kept.clear()
-            kept = self._kept[word] = self._identity(word)
-        return kept
+        found = self._identity_of.get(word)
+        if found is None:
+            if len(self._identity_of) >= MAX_IDENTITIES:
+                self._identity_of.clear()
+            found = self._identity_of[word] = self._identity(word)
+        return found
 
     def _identity(self, word: bytes) -> Hashable:
         cell = self._bound.session.looked_up(self._mapping, word)

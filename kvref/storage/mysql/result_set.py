@@ -99,12 +99,12 @@ class _Stream:
     def _next(self) -> tuple[int, int]:
         """Return where the next packet begins and ends in what was read."""
         while len(self._read) - self._at < 4:
-            self._keep(self._more())
+            self._append(self._more())
         start = self._at + 4
         size = int.from_bytes(self._read[self._at : start - 1], "little")
         missing = start + size - len(self._read)
         if missing > 0:
-            self._keep(self._raw._read_bytes(missing))
+            self._append(self._raw._read_bytes(missing))
             start = 4
         self._at = end = start + size
         if size == _MAX_PACKET:
@@ -113,7 +113,7 @@ class _Stream:
             return 0, len(whole)
         return start, end
 
-    def _keep(self, data: bytes) -> None:
+    def _append(self, data: bytes) -> None:
         self._read = self._read[self._at :] + data
         self._at = 0
 

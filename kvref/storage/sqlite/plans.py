@@ -352,9 +352,9 @@ class SQLiteRows:
             cell = self._bound.session.looked_up(self._mapping, word)
             if cell is None:
                 continue
-            kept = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)
-            if kept != word:
-                overlay.aliases[word] = kept
+            first_word = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)
+            if first_word != word:
+                overlay.aliases[word] = first_word
 
 
 def _merged(writes: Sequence[Write]) -> list[Write]:

@@ -239,21 +239,21 @@ class RowCache:
             if not syncing or lost or table.dirty:
                 continue
             changed, planned = table.changed, table.planned
-            kept: dict[bytes, CachedRow] = {}
+            fresh: dict[bytes, CachedRow] = {}
             size = 0
             for word, item in syncing.items():
                 if item is None or word in changed or len(item[HIT]) > MAX_KEPT:
                     continue
                 if word not in planned:
-                    kept[word] = item
+                    fresh[word] = item
                     size += len(word) + len(item[HIT]) + OVERHEAD
                 elif planned[word] is None:
                     self.set_planned(table, word, item)
             if table.live and self.size + size <= self.limit:
-                table.items.update(kept)
+                table.items.update(fresh)
                 self.size += size
             else:
-                for word, item in kept.items():
+                for word, item in fresh.items():
                     self.put(table, word, item)
 
     def clear(self) -> None:

@@ -58,7 +58,7 @@ class SQLiteStore:
         self.reads = frozenset((PRIMARY,))
         self.problems: list[str] = []
         self.cache = RowCache(0)
-        self.kept: catalog.Kept | None = None
+        self.shared_mappings: catalog.SharedMappings | None = None
         self.when_committed: Callable[[float], None] | None = None  # called by `sync`, in its thread, with its seconds
         # The SQL of a mapping as its table is now, and how the file compares its keys.
         self.statements = PerMapping(Statements)
@@ -331,13 +331,13 @@ class SQLiteStore:
         return self._connection.in_transaction
 
     @translating
-    def snapshot(self, kept: Rows | None) -> Rows:
+    def snapshot(self, reused: Rows | None) -> Rows:
         """Return rows as they are committed now until the connection's transaction ends; raises as `execute`.
 
         Args:
-            kept: what an earlier call returned, in no transaction; None opens another connection.
+            reused: what an earlier call returned, in no transaction; None opens another connection.
         """
-        rows = kept or Rows(opened(self.path, self.profile), self.statements, self.catalog.referenced)
+        rows = reused or Rows(opened(self.path, self.profile), self.statements, self.catalog.referenced)
         rows.connection.execute("BEGIN")
         rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
         return rows
@@ -384,7 +384,7 @@ class SQLiteStore:
                 raise self.translated(error) from error
 
     def _load(self, name: str) -> Mapping | None:
-        mapping, problem = catalog.find(self.catalog, self.profile, self._naming, name, self.kept)
+        mapping, problem = catalog.find(self.catalog, self.profile, self._naming, name, self.shared_mappings)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:

@@ -187,8 +187,8 @@ class View:
             return row
         cells = self._store.statements(version.mapping).stored(row)
         shown = sql.row(tuple(cells.get(column.name) for column in sql.columns))
-        kept = None if same or version.clears else self._store.lookup(mapping, row.key)
-        return shown if kept is None else _joined(mapping, cells, shown, kept)
+        before = None if same or version.clears else self._store.lookup(mapping, row.key)
+        return shown if before is None else _joined(mapping, cells, shown, before)
 
     def scan(self, transaction: Transaction, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range; raises as `lookup`."""

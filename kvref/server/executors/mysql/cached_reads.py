@@ -96,7 +96,7 @@ class CachingReader:
             rows: of the mapping.
             words: of all gets; one that is there twice counts twice.
         """
-        kept = rows.kept
+        kept = rows.cached
         cached = None if kept is None else self._open(kept.table())
         width = self._width(rows.mapping)
         if kept is None or cached is None:
@@ -212,7 +212,7 @@ class CachingReader:
             cache.examined(group.cached, answer.terms, settled)
         kept = {key: each.row for key, each in answer.rows.items() if group.rows.stored_key(each) == key}
         if kept:
-            cache.keep(group.cached, kept, settled)
+            cache.put(group.cached, kept, settled)
 
     async def _reached(self, written: Mark | None, began: float, hits: int) -> bool:
         """Return whether kept rows are as new as the server was, or become so soon.

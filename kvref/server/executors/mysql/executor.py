@@ -199,7 +199,7 @@ class MySQLExecutor:
             bound = Bound(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
             if self._planned.caching is not None and self.store.row_cache is not None:
-                rows.keep(self.store.row_cache, self._planned.caching.may_show)
+                rows.use_cache(self.store.row_cache, self._planned.caching.may_show)
             work = self._works[table] = Work(bound, rows)
         words = Words(session, c.Get if self._isolation.batches else object)
         return Planner(work, words, self._planned.of(transaction), wire_rules, self.up_to_date)

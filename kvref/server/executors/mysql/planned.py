@@ -310,7 +310,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             else:
                 if batch is not None:
                     batch.read_apart()
-            if work.rows.kept is not None and record.holds_back_gets(plan):
+            if work.rows.cached is not None and record.holds_back_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 

@@ -5,7 +5,7 @@ may use a kept row if `applied` covers what the server had executed when the req
 the event loop.
 
 The event of a transaction can arrive before readers see the transaction. A row that was read is therefore kept only if
-everything that was applied to it so far was executed before the read (`RowCache.keep`).
+everything that was applied to it so far was executed before the read (`RowCache.put`).
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class RowCache:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
             cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
-    def keep(self, cached: CachedTable, rows: Mapping[StoredKey, CachedRow], executed: Position) -> None:
+    def put(self, cached: CachedTable, rows: Mapping[StoredKey, CachedRow], executed: Position) -> None:
         """Keep rows, by the key as the table stores it, that no change has overtaken.
 
         `executed`: the position of the server before they were read.
