@@ -72,7 +72,7 @@ class Database:
             raise StoreError("the database refuses the connection")
         return Session(self, lock_wait)
 
-    def left(self, _connection: object) -> bool:
+    def is_stale(self, _connection: object) -> bool:
         """Return False, see `Nodes`: there is one server."""
         return False
 

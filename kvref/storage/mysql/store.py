@@ -40,9 +40,7 @@ class MySQLStore(Database):
         self.reads = frozenset(READS[: READS.index(login.reads) + 1])
         self.problems: list[str] = []
         self.identities = PerMapping(RowIdentities)
-        self.tables = PerMapping(
-            lambda each: MappedTable(each, self.statements(each), self.identities(each), self._version)
-        )
+        self.tables = PerMapping(self._mapped_table)
         self._version = Version()
         # The first mapping that differs from this one in nothing.
         self.canonical = PerMapping(lambda mapping: self._canonical.setdefault(_field_values(mapping), mapping))
@@ -155,6 +153,9 @@ class MySQLStore(Database):
             self._version.live = False
             self._version = Version()
             self._canonical.clear()
+
+    def _mapped_table(self, mapping: Mapping) -> MappedTable:
+        return MappedTable(mapping, self.statements(mapping), self.identities(mapping), self._version)
 
 
 def _field_values(mapping: Mapping) -> tuple[object, ...]:
