@@ -40,12 +40,7 @@ _MAX_ROW: Final = 4 << 10  # bytes of a row of the demo table: 1,024 characters
 
 
 class MemoryStore:
-    """Answer each operation from a dict, at once; a write is committed alone.
-
-    Args:
-        dsn: `memory://`; ConfigError if something follows the scheme.
-        profile: decides character set and collation, and where cas numbers start.
-    """
+    """Answer each operation from a dict, at once; a write is committed alone."""
 
     dsn = SCHEME
     reads = frozenset((PRIMARY,))

@@ -128,19 +128,13 @@ class PlannedRows(KnownRows, Protocol):
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
         """Return the rows of some words as clients sent them, read in one operation as far as they are not known.
 
-        Args:
-            written: some of the commands write, and there are several; only then SplitGroupError is raised.
-
-        Raises:
-            SplitGroupError, StoreError: the store fails.
+        SplitGroupError only if `written`: some of the commands write, and there are several. Raises StoreError.
         """
 
     def apply_many(self, writes: Sequence[Write]) -> None:
         """Carry out writes in the order of their commands, all or none; each depends on those of its row before.
 
-        Raises:
-            RefusedWriteError: the table refuses one of them.
-            StoreError: the store fails.
+        Raises RefusedWriteError: the table refuses one of them. Raises StoreError.
         """
 
     def release(self) -> None:

@@ -21,11 +21,9 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Named stores, and the mappings that are not in the first one.
+    """DSNs by the names of stores, and for each mapping that is not in the first one the name of its store.
 
-    Args:
-        dsns: of the stores, by name; the first one has the options and the default mapping.
-        mappings: the name of its store, by the name of each mapping as the file has it.
+    The first store has the options and the default mapping.
     """
 
     dsns: dict[str, str]
@@ -100,12 +98,7 @@ FIRST: Final = 0  # the store of the options, the default mapping, and all mappi
 
 
 class SeveralStores:
-    """Mapped tables of several stores, see `MappedTables`.
-
-    Attributes:
-        names: of the stores.
-        stores: opened, in the order of their names.
-    """
+    """Mapped tables of several stores, see `MappedTables`; `stores` are opened, in the order of their `names`."""
 
     def __init__(self, placement: Placement, stores: Sequence[Store], profile: Profile) -> None:
         self.names = tuple(placement.dsns)

@@ -181,14 +181,9 @@ def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[st
 def find(
     catalog: Catalog, profile: Profile, naming: Naming, name: str, shared: SharedMappings | None = None
 ) -> tuple[Mapping | None, str]:
-    """Return one container as a mapping and an empty text, or None and the reason why there is none.
+    """Return one container, by the name that a client sent, as a mapping, or None and the reason why there is none.
 
-    Args:
-        catalog: the store.
-        profile: decides how a row is checked and under which spelling it is kept.
-        naming: how names compare.
-        name: the name that the client sent.
-        shared: mappings that other processes of the server have read; None for a single process.
+    `shared`: mappings that other processes of the server have read; None for a single process.
     """
     fold = naming.fold
     fold_key = str if profile["containers.kept"] == "by-spelling" else fold

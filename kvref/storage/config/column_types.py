@@ -61,12 +61,8 @@ def column_of(
     name: str, declared: str, collation: str, profile: Profile, charset: Charset | None = None
 ) -> Column | None:
     """Return the column of a declared type, or None if no mapping can use the type.
-    Args:
-        name: the column's name.
-        declared: its type as in CREATE TABLE.
-        collation: its collation as SQLite names it.
-        profile: decides the default character set, padding, and what types without conversion show.
-        charset: character set of the column, if the store reports it; by default that of the collation.
+
+    The collation is SQLite's name; the character set is that of the collation unless the store reports one.
     """
     match = _DECLARED.fullmatch(declared)
     if match is None:

@@ -461,12 +461,8 @@ def key_index(table: Table, key: Column, index: str, profile: Profile) -> tuple[
 def option_column(table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]) -> Column | None:
     """Return the column for flags, cas numbers or expiry times, None where the option is not in use.
 
-    Args:
-        name: value of the option column, None for NULL.
-        what: the option column.
-        to_64_bits: returns the SQL that makes a column of the table a BIGINT.
-
-    Raises RowError: the column holds no integers.
+    `name` is the value of the option column `what`, None for NULL; `to_64_bits` returns the SQL that makes a column a
+    BIGINT. Raises RowError: the column holds no integers.
     """
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):

@@ -44,13 +44,7 @@ _DENIED: Final = 1045
 
 
 def refusal(error: Exception, *, password: bool, encrypted: bool) -> str:
-    """Return why a login failed and the fix, in one line.
-
-    Args:
-        error: whatever PyMySQL raised while it connected.
-        password: the login has one.
-        encrypted: it uses TLS.
-    """
+    """Return why a login failed, by whatever PyMySQL raised while it connected, and the fix, in one line."""
     if isinstance(error, RuntimeError):  # a package that the account's method needs is missing
         return f"{error}: {EXTRA}"
     if not isinstance(error, pymysql.err.MySQLError) or isinstance(error, pymysql.err.InternalError):

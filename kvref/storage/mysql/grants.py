@@ -34,10 +34,7 @@ _Query = Callable[[str], Sequence[Sequence[Any]]]
 def missing(query: _Query, mapping: Mapping, profile: Profile) -> str:
     """Return which privileges an account lacks on a mapping's table, what fails, and the GRANT; empty if none.
 
-    Args:
-        say: returns the rows of a statement of the account's connection; its MySQLError is raised if that is lost.
-        mapping: whose table; the account can read it.
-        profile: decides which columns are written.
+    The account can read the table. `query` returns the rows of a statement; MySQLError: its connection is lost.
     """
     lacks: list[str] = []
     unknown = ""

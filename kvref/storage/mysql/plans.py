@@ -180,10 +180,6 @@ class MySQLRows:
     ) -> tuple[dict[bytes, CachedRow], set[bytes]]:
         """Return the rows of some words, each once, and the words whose rows others may have locked.
 
-        Args:
-            connection: outside a transaction.
-            words: at least one, as clients sent them.
-
         Raises as `MySQLConnection.execute`; UncertainError: which row is whose is known only of fewer words.
         """
         if self._isolation.reads_lock:

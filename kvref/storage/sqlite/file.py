@@ -40,11 +40,7 @@ def identity(path: Path | str) -> tuple[int, int] | None:
 
 
 def opened(path: Path, profile: Profile) -> sqlite3.Connection:
-    """Open a connection; the file is created if it is missing.
-
-    Args:
-        path: of the file.
-        profile: decides whether CHECK constraints act.
+    """Open a connection; the file is created if it is missing. The profile decides whether CHECK constraints act.
 
     Raises:
         StoreError: the path is that of a directory, or its directory does not exist, or it cannot have the mode WAL.
@@ -160,12 +156,8 @@ CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that 
 class ReservedNumbers:
     """Numbers that no other server of the file returns.
 
-    Every write that takes a number has the write lock: the commit that first uses a block also reserves it.
-
-    Args:
-        connection: to the file.
-        failures: returns the number of failed commits, each of which may have lost a reservation.
-        reserved: is called when the row of the counter was written.
+    Every write that takes a number has the write lock: the commit that first uses a block also reserves it. `failures`
+    returns the number of failed commits, each of which may have lost a reservation; `reserved` is called after one.
     """
 
     def __init__(

@@ -201,9 +201,7 @@ class SQLiteRows:
     def _apply_together(self, cells: list[Parameters], others: list[Write]) -> list[int]:
         """Carry out writes, all or none; return the rowids of the rows of `others`, 0 where it is not known.
 
-        Args:
-            cells: parameters of the rows that are overwritten by rowid, each with the rowid behind it.
-            others: all other writes, in order.
+        `cells` are parameters of the rows that are overwritten by rowid, each with the rowid behind it.
         """
         self._store.begin_batch()
         try:

@@ -170,12 +170,9 @@ class RowCache:
             self._mark_dirty(table)
 
     def change(self, mapping: Mapping, word: bytes, item: CachedRow | None) -> None:
-        """Note that a row is another one from the next commit on.
+        """Note that a row is another one from the next commit on: `item`, or None where it is not known.
 
-        Args:
-            mapping: through which it was written; other mappings may show the same row under other keys.
-            word: its key as the table stores it.
-            item: the row then, None where that is not known.
+        Other mappings than the one through which it was written may show the same row under other keys.
         """
         for other in self._of_source.get(mapping.source, ()):
             if other.mapping is mapping:

@@ -43,12 +43,7 @@ def _row_of(mapping: Mapping) -> Container:
 class SQLiteStore:
     """Answer operations from one SQLite file, which is created when missing, without configuration until `initialise`.
 
-    Args:
-        path: of the file.
-        profile: decides what is read from the configuration and where cas numbers start.
-
-    Raises:
-        StoreError: the file cannot be opened or is not a database.
+    Raises StoreError: the file cannot be opened or is not a database.
     """
 
     def __init__(self, path: Path, profile: Profile) -> None:

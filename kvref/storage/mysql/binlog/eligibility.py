@@ -48,10 +48,7 @@ class Terms(NamedTuple):
 def terms(query: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, staleness: float) -> Terms:
     """Return whether the rows of a mapping are cached, by the options and its table; raises what `query` raises.
 
-    Args:
-        say: returns the rows of a statement.
-        mapping: whose rows.
-        staleness: of a mapping without an option, see `Terms`.
+    `staleness` is that of a mapping without an option, see `Terms`.
     """
     rows = query(_OPTIONS) if query(_THERE) else ()
     options = {text_of(name).lower(): text_of(value) for name, value in rows}
@@ -75,12 +72,9 @@ def terms(query: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, sta
 
 
 def refusal(created: str, key: str, *, cascades_logged: bool = False) -> str:
-    """Return why the rows of a table cannot be cached, empty where they can.
+    """Return why the rows of a table cannot be cached, by its SHOW CREATE TABLE; empty where they can.
 
-    Args:
-        created: what SHOW CREATE TABLE says.
-        key: name of the key column.
-        cascades_logged: the log has the rows that foreign keys change.
+    `cascades_logged`: the log has the rows that foreign keys change.
     """
     if not cascades_logged and (found := _CASCADES.search(created)):
         return (

@@ -169,9 +169,7 @@ class Settled:
     def of(self, executed: Position, at: float) -> Position | None:
         """Return a position that is settled, or the last one that was; None if there was none.
 
-        Args:
-            executed: what the server says that it has executed.
-            at: monotonic time in seconds before the query.
+        `executed`: what the server reports; `at`: monotonic time in seconds before the query.
         """
         if isinstance(executed, FilePosition):
             point, first = executed.point, self._first
@@ -196,9 +194,7 @@ _OF_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file'
 def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | None) -> Position:
     """Query what a server has executed; raises LogError if the position cannot be compared, and as `query`.
 
-    Args:
-        query: returns the rows of a statement, text as str or bytes.
-        mariadb: server id of a MariaDB server; None: it is MySQL.
+    `mariadb`: server id of a MariaDB server; None: it is MySQL.
     """
     rows = query(_OF_MYSQL if mariadb is None else _OF_MARIADB)
     if mariadb is None:

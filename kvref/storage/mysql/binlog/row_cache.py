@@ -141,12 +141,9 @@ class RowCache:
             self.log = None
 
     def take(self, change: Change | None, version: int, end: LogEnd | None = None) -> None:
-        """Drop what a transaction has changed; changes come in the order of the log.
+        """Drop what a transaction has changed, if any; changes come in the order of the log.
 
-        Args:
-            change: what its events name; None: events were read that change nothing.
-            version: of the cache when these events were read.
-            end: of what was read; None where the log does not say it.
+        `version`: of the cache when its events were read. `end`: of what was read; None where the log does not say it.
         """
         if self.applied is None:
             return
@@ -207,10 +204,7 @@ class RowCache:
         return self._settled.of(executed, at)
 
     def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
-        """Take the terms of a mapping, unless definitions or options may have changed since they were examined.
-
-        `executed`: the position before the examination.
-        """
+        """Take the terms of a mapping, unless definitions or options may have changed since the position `executed`."""
         if self._is_current(cached.table, None, executed):
             if terms.refusal and not terms.chosen:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
