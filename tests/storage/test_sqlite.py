@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -237,7 +238,7 @@ def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> No
 
 def test_cas_numbers_go_on_where_a_block_could_not_be_reserved(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "file", isolation_level=None)
-    numbers = ReservedNumbers(connection, lambda: 0)
+    numbers = ReservedNumbers(connection, SimpleNamespace(failures=0))
     connection.execute("PRAGMA query_only = ON")
     for _ in range(2):
         with pytest.raises(StoreError, match="cannot reserve cas numbers"):

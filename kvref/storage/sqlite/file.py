@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
@@ -156,15 +156,13 @@ CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that 
 class ReservedNumbers:
     """Numbers that no other server of the file returns.
 
-    Every write that takes a number has the write lock: the commit that first uses a block also reserves it. `failures`
-    returns the number of failed commits, each of which may have lost a reservation; `reserved` is called after one.
+    Every write that takes a number has the write lock: the commit that first uses a block also reserves it. Each of the
+    `failures` of the store may have lost a reservation; `reserved` is called after one.
     """
 
-    def __init__(
-        self, connection: sqlite3.Connection, failures: Callable[[], int], reserved: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, store: Any, reserved: Callable[[], None] = lambda: None) -> None:
         self._connection = connection
-        self._failures = failures
+        self._store = store
         self._reserved = reserved
         self._before = 0
         self._block = iter(range(0))
@@ -174,7 +172,7 @@ class ReservedNumbers:
 
     def __next__(self) -> int:
         """Return the next number; StoreError if a block cannot be reserved, and the next call tries again."""
-        failures = self._failures()
+        failures = self._store.failures
         if failures == self._before:  # else others could get these numbers too
             number = next(self._block, None)
             if number is not None:

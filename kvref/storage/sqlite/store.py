@@ -196,7 +196,7 @@ class SQLiteStore:
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
         # A mapping may show the table of the counters.
-        return ReservedNumbers(self._connection, lambda: self.failures, lambda: self.cache.wrote_any(COUNTERS))
+        return ReservedNumbers(self._connection, self, lambda: self.cache.wrote_any(COUNTERS))
 
     @translating
     def execute(self, operation: operations.Operation) -> Any:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from kvref.errors import KvrefError
-from kvref.storage.rows import text_of
 
 
 class LogError(KvrefError):
@@ -191,6 +190,10 @@ _OF_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
 _OF_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
 
 
+def _text(cell: object) -> str:
+    return cell.decode() if isinstance(cell, bytes) else str(cell)
+
+
 def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | None) -> Position:
     """Query what a server has executed; raises LogError if the position cannot be compared, and as `query`.
 
@@ -199,8 +202,8 @@ def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | 
     rows = query(_OF_MYSQL if mariadb is None else _OF_MARIADB)
     if mariadb is None:
         ((gtids,),) = rows
-        return GtidSet(text_of(gtids))
-    values = {text_of(name).lower(): text_of(value) for name, value in rows}
+        return GtidSet(_text(gtids))
+    values = {_text(name).lower(): _text(value) for name, value in rows}
     name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
     if not name:
         raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")
