@@ -92,10 +92,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Vindex:
-    """What finds the shard of a row in Vitess: the primary vindex of its table.
-
-    `name` is empty if the table has none; `kind` is its type, such as `xxhash`; `columns` are those it hashes.
-    """
+    """The primary vindex of a table of Vitess, which finds the shard of a row by columns; no `name`: it has none."""
 
     keyspace: str
     name: str

@@ -320,10 +320,7 @@ _AS_TEXT: Final = 0  # the only encoding of a GTID
 
 
 class TrackingConnection(Connection):
-    """A connection of PyMySQL that keeps the GTID of its last COMMIT.
-
-    `last_gtid` is "" if that has reported none, because it has changed no row or has failed.
-    """
+    """A connection of PyMySQL that keeps the GTID of its last COMMIT; "": that has reported none, or has failed."""
 
     def __init__(self, *, client_flag: int = 0, **options: Any) -> None:
         self.last_gtid = ""

@@ -75,7 +75,6 @@ class Statements:
         self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 
     def lookup(self, key: Cell, lock: str = "") -> str:
-        """Return the SELECT of one row, with the lock that it takes."""
         beginning = self.mapping.beginning
         where = f" WHERE LEFT({self.key}, {beginning}) = {self._key_literal(key)}"
         return f"{self.select}{where if beginning else self._where(key)}{lock}"
@@ -84,7 +83,6 @@ class Statements:
         return f"SELECT {self._names(columns)} FROM {self.indexed}{self._where(key)}"  # noqa: S608
 
     def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
-        """Return the SELECT of a range; `bounds` are comparisons of the key."""
         where = " AND ".join(f"{self.key} {sign} {self._key_literal(cell)}" for sign, cell in bounds)
         order = f"{self.key} DESC" if descending else self.key
         return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
@@ -100,7 +98,6 @@ class Statements:
         return f"SELECT {self._names((self.mapping.key,))} FROM {self.indexed}{self._among(keys)}"  # noqa: S608
 
     def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
-        """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
         return f"{self.select}{self._among(keys)}{lock}"
 
     def shards(self, keys: Iterable[Cell]) -> str:

@@ -107,7 +107,6 @@ class Rows:
         self.connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
 
     def clear(self, operation: operations.Clear) -> str | None:
-        """Delete all rows; returns the table's reason to refuse that."""
         sql = self._sql(operation.mapping)
         if operation.on_reference == "table-kept" and self._referenced(operation.mapping.source):
             return REFERENCED

@@ -146,7 +146,6 @@ class Statements:
         return cell if codec is None or cell is None else codec.to_sql(cell)
 
     def renewed(self, row: Row) -> list[Cell]:
-        """Return the parameters of `renew` in front of the key."""
         cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
         return [
             number if column.codec is None or number is None else column.codec.to_sql(number)

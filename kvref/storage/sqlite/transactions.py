@@ -191,7 +191,6 @@ class View:
         return shown if before is None else _joined(mapping, cells, shown, before)
 
     def scan(self, transaction: Transaction, operation: operations.Scan) -> list[Row]:
-        """Read the rows of a range; raises as `lookup`."""
         snapshot = self.snapshot(transaction)
         if not self._pending and snapshot is None:
             return self._store.scan(operation)
@@ -334,7 +333,6 @@ class Transactions:
                 return self._store.execute(operation)
 
     def roll_back(self, transaction: Transaction) -> None:
-        """Take back what a transaction wrote, and free its locks."""
         self._pending.end(transaction)
         self._view.end(transaction)
 
