@@ -25,7 +25,7 @@ CALLS: Final = {"ClientError": "CLIENT_ERROR", "ServerError": "SERVER_ERROR"}
 KINDS: Final = ("ERROR", *CALLS.values())
 # Exceptions of a store, whose text becomes the text of a SERVER_ERROR.
 FAILURES: Final = frozenset(
-    {"StoreError", "BusyError", "LostError", "HangError", "CycleError", "DownError", "AgainError"}
+    {"StoreError", "BusyError", "LostError", "HangError", "CycleError", "DownError", "RetryableError"}
 )
 RAISING: Final = ("storage", "server/executors")
 # The status of a failed authentication, which the listener sends (kvref/server/listeners/authentication.py).

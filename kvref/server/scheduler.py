@@ -224,7 +224,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
 
     def _decide(self, work: Work[PlannedRows], plans: Sequence[Plan], overlay: Overlay) -> list[Write]:
         """Decide the plans of a group in order; fill their places, and return what they write."""
-        rows, late, aliases, all_late = overlay.rows, overlay.late, overlay.aliases, overlay.all_late
+        rows, late, aliases, all_late = overlay.rows, overlay.not_durable, overlay.aliases, overlay.all_not_durable
         writes: list[Write] = []
         for plan in plans:
             decide, word, command, out, place = plan
@@ -260,7 +260,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
             assert isinstance(word, bytes), "a word of several"
             key = overlay.aliases.get(word, word)
             found.append(_as(overlay.rows[key], key, word))
-            if key in overlay.late or overlay.all_late:
+            if key in overlay.not_durable or overlay.all_not_durable:
                 out.late = True
         try:
             out[place] = decide(found, words, command)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from kvref.engine.mapping import Directory, Mapping
-from kvref.engine.operations import Operation
-from kvref.engine.plans.bound import Bound
-from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import Kept
-from kvref.storage.plans import PlannedRows
+from kvref.storage.config.catalog import SharedMappings
 
 MYSQL: Final = "mysql://"
 # Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.
@@ -54,12 +49,7 @@ class MappedTables(Protocol):
     when_committed: Callable[[float], None] | None
 
     def read_directory(self) -> Directory:
-        """Read the configuration and set `problems`.
-
-        Raises:
-            ConfigError: no usable row, see `catalog.read_directory`.
-            StoreError: the store is not reached, or refuses.
-        """
+        """Read the configuration and set `problems`; raises ConfigError if no row is usable, and StoreError."""
 
     def adopt(self, directory: Directory) -> Directory:
         """Use a configuration that another process or thread has read, and return it."""
@@ -68,11 +58,9 @@ class MappedTables(Protocol):
         """Return the counter of cas numbers, by the fact `cas.start`."""
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """Empty the row cache and set its maximum size; a store without a cache does nothing.
+        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing.
 
-        Args:
-            size: in bytes.
-            keeps_rows: commands mean what they meant before: a store may keep its rows, for mappings that are the same.
+        With `keeps_rows`, commands mean what they meant before: rows may stay, for mappings that are the same.
         """
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
@@ -91,53 +79,31 @@ class MappedTables(Protocol):
         """
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
-        """Return a sentence for each mapping whose table the account may not write; it blocks, in any thread.
-
-        Raises:
-            StoreError: the store is not reached.
-        """
+        """Return a sentence for each mapping whose table the account may not write; blocks, callable in any thread."""
 
     def numbers(self) -> dict[str, int]:
-        """Return what the store counts, by names of rows of `stats`; empty if it has nothing to count.
-
-        With `follow_binary_log`, the numbers of `RowCache.numbers`; if secondaries are read, those of `ReplicaCounts`.
-        """
+        """Return what the store counts, by the names of rows of `stats`; empty if it counts nothing."""
 
     def close(self) -> None:
         """Commit what is open and release files and connections."""
 
 
 class Store(MappedTables, Protocol):
-    """One store.
+    """One store; `shared_mappings` are mappings shared by several worker processes, None for a single process."""
 
-    Attributes:
-        kept: mappings shared by several worker processes, None for a single process.
-    """
-
-    kept: Kept | None
+    shared_mappings: SharedMappings | None
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """Create missing configuration tables.
+        """Create missing configuration tables; return whether `containers` was created. Raises StoreError.
 
         Args:
             demo: also create the plugin's demo table and its row, if `containers` is missing.
-
-        Returns:
-            Whether `containers` was created.
-
-        Raises:
-            StoreError: the store is not reached, or refuses.
         """
 
     def add_cache(self, name: str) -> bool:
-        """Create a cache table and its row of `containers`, unless there is a row with this name.
+        """Create a cache table and its row of `containers`, and return True, unless there is a row with this name.
 
-        Returns:
-            Whether it was created.
-
-        Raises:
-            ConfigError: no mapping can have this name, or another table has it.
-            StoreError: the store is not reached, or refuses.
+        Raises ConfigError: no mapping can have this name, or another table has it. StoreError.
         """
 
 
@@ -147,67 +113,6 @@ def counted_cas_numbers(profile: Profile) -> Iterator[int]:
     Fewer than a million numbers a second are used, so none comes twice after a restart.
     """
     return itertools.count(1 if profile["cas.start"] == "one" else time.time_ns() // 1000)
-
-
-class DirectStore(ABC):
-    """Base class of a `Store` that answers each operation at once and commits it alone: no I/O wait, locks or batches.
-
-    `kvref.server.executors.direct` runs its commands.
-    """
-
-    dsn: str
-    reads: frozenset[str] = frozenset((PRIMARY,))
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.kept: Kept | None = None
-        self.when_committed: Callable[[float], None] | None = None
-
-    @abstractmethod
-    def execute(self, operation: Operation) -> Any:
-        """Answer one operation as `kvref.engine.operations` defines; raises StoreError where there is no answer."""
-
-    def planned_rows(self, bound: Bound) -> PlannedRows | None:  # noqa: ARG002 - a default to override
-        """Return the rows of a mapping for plans, None if the store has none."""
-        return None
-
-    @abstractmethod
-    def read_directory(self) -> Directory:
-        """Read the configuration, see `Store`."""
-
-    @abstractmethod
-    def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, see `Store`."""
-
-    def initialise(self, *, demo: bool = True) -> bool:  # noqa: ARG002 - the protocol's
-        """Do nothing and return False: the configuration is part of the store."""
-        return False
-
-    def add_cache(self, name: str) -> bool:
-        """Raise ConfigError: the configuration is part of the store."""
-        raise ConfigError(f"store {self.dsn}: a cache table {name!r} cannot be added")
-
-    def adopt(self, directory: Directory) -> Directory:
-        """Return the configuration."""
-        return directory
-
-    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: B027 - a default to override
-        """Do nothing: there is no row cache."""
-
-    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Raise ConfigError: there is no binary log."""
-        raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
-
-    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Return none: there are no accounts."""
-        return []
-
-    def numbers(self) -> dict[str, int]:
-        """Return nothing."""
-        return {}
-
-    def close(self) -> None:  # noqa: B027 - a default that a store may override
-        """Do nothing: there is nothing to release."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ class Isolation:
         direct: each write is a transaction.
         row_locks: a write waits for another transaction that has written the row (innodb_api_disable_rowlock).
         one_snapshot: level 1 keeps a snapshot for a batch of reads as level 2 does (iso fact `isolation.level_1`).
-        deletes_seen: fact `isolation.deleted`.
-        most_uncommitted: bytes of pending writes that one transaction may have in memory.
-        reads_held: fact `batch.of_reads`: a transaction, whatever it sees.
+        deletes_visible: fact `isolation.deleted`.
+        max_uncommitted: bytes of pending writes that one transaction may have in memory.
+        reads_in_transaction: fact `batch.of_reads`: a transaction, whatever it sees.
     """
 
     level: int = READ_UNCOMMITTED
@@ -32,25 +32,20 @@ class Isolation:
     direct: bool = True
     row_locks: bool = True
     one_snapshot: bool = False
-    deletes_seen: bool = False
-    reads_held: bool = False
-    most_uncommitted: int = 1 << 28
+    deletes_visible: bool = False
+    reads_in_transaction: bool = False
+    max_uncommitted: int = 1 << 28
 
     @property
     def session_level(self) -> str:
         """Return the isolation level of a connection in SQL; shared locks for reads are requested per statement."""
-        return _LEVELS[self._session_level]
-
-    @property
-    def _session_level(self) -> int:
-        if self.reads_uncommitted:
-            return READ_UNCOMMITTED
-        if not self.batches:
-            return READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
+        level = self.level
         if self.read_batch:
             # SERIALIZABLE would lock what is read (lock-034).
-            return REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
-        return self.level
+            level = REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
+        elif self.direct:
+            level = READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
+        return _LEVELS[READ_UNCOMMITTED if self.reads_uncommitted else level]
 
     @property
     def reads_uncommitted(self) -> bool:
@@ -71,7 +66,7 @@ class Isolation:
     @property
     def reads_begin(self) -> bool:
         """Return whether a read begins a transaction where a server has them."""
-        return self.read_batch and (self.reads_held or self.keeps_snapshot)
+        return self.read_batch and (self.reads_in_transaction or self.keeps_snapshot)
 
     @property
     def reads_lock(self) -> bool:
@@ -96,18 +91,17 @@ class Isolation:
     @property
     def shows_deletes(self) -> bool:
         """Return whether a row that others have deleted is missing at once."""
-        return self.deletes_seen and not self.reads_uncommitted
+        return self.deletes_visible and not self.reads_uncommitted
 
 
 def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
-    """Resolve settings and facts."""
     return Isolation(
         level=settings["innodb_api_trx_level"],
         read_batch=settings["daemon_memcached_r_batch_size"] > 1,
         direct=settings["daemon_memcached_w_batch_size"] == 1,
         row_locks=not settings["innodb_api_disable_rowlock"],
         one_snapshot=profile["isolation.level_1"] == "snapshot",
-        deletes_seen=profile["isolation.deleted"] == "seen",
-        reads_held=profile["batch.of_reads"] == "transaction",
-        most_uncommitted=settings["uncommitted_size_max"],
+        deletes_visible=profile["isolation.deleted"] == "seen",
+        reads_in_transaction=profile["batch.of_reads"] == "transaction",
+        max_uncommitted=settings["uncommitted_size_max"],
     )

@@ -15,11 +15,7 @@ _CLASSES: Final[dict[type, int]] = {type(None): 0, int: 1, float: 1, str: 2, byt
 
 
 class KeyOrder:
-    """The order of a key column.
-
-    Args:
-        collation: the column's, by SQLite's name; empty for BINARY.
-    """
+    """The order of a key column, by the name of its collation in SQLite; empty for BINARY."""
 
     def __init__(self, collation: str) -> None:
         known = collations.COLLATIONS.get(collation.lower())
@@ -29,11 +25,9 @@ class KeyOrder:
         self._compare: Callable[[str, str], int] | None = None if order is None else order.compare
 
     def identity(self, key: Cell) -> Hashable:
-        """Return what equal keys have in common."""
         return self._fold(key) if isinstance(key, str) else key
 
     def compare(self, one: Cell, other: Cell) -> int:
-        """Return -1, 0 or 1."""
         left, right = _CLASSES[type(one)], _CLASSES[type(other)]
         if left != right:
             return -1 if left < right else 1

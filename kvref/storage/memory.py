@@ -1,32 +1,33 @@
 """A store in memory, `memory://`: the plugin's demo table in one process, for demonstrations and tests.
 
-It has no durability, no access by SQL, no batches (see `DirectStore`) and no containers but the demo row. Everything
+It has no durability, no access by SQL, no batches and no containers but the demo row. Everything
 else is as over SQLite: the same code checks the configuration and compares keys.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cmp_to_key
 from typing import Any, Final
 
 from kvref.engine import operations
 from kvref.engine.cache.memory import Policy
-from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Naming
+from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Mapping, Naming
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.plans.bound import Bound
-from kvref.engine.values import to_bytes
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow
+from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.base import DirectStore, counted_cas_numbers
+from kvref.storage.base import PRIMARY, counted_cas_numbers
 from kvref.storage.config import catalog
 from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import Container, PolicyCell, Table
 from kvref.storage.key_order import KeyOrder
-from kvref.storage.memory_rows import MemoryRows
+from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
 from kvref.storage.rows import from_sql
 
 SCHEME: Final = "memory://"
@@ -35,23 +36,19 @@ DUPLICATE: Final = "duplicate key"
 _CONTAINER: Final = Container("aaa", "test", "demo_test", "c1", "c2", "c3", "c4", "c5", "PRIMARY")
 _COLUMNS: Final = {"c1": "VARCHAR(32)", "c2": "VARCHAR(1024)", "c3": "INT", "c4": "BIGINT UNSIGNED", "c5": "INT"}
 _NAME_WIDTH: Final = 50
+_MAX_ROW: Final = 4 << 10  # bytes of a row of the demo table: 1,024 characters
 
 
-class MemoryStore(DirectStore):
-    """Answer operations from a dict.
-
-    Args:
-        dsn: `memory://`.
-        profile: decides character set and collation, and where cas numbers start.
-
-    Raises:
-        ConfigError: something follows the scheme.
-    """
+class MemoryStore:
+    """Answer each operation from a dict, at once; a write is committed alone."""
 
     dsn = SCHEME
+    reads = frozenset((PRIMARY,))
 
     def __init__(self, dsn: str, profile: Profile) -> None:
-        super().__init__()
+        self.problems: list[str] = []
+        self.shared_mappings: catalog.SharedMappings | None = None
+        self.when_committed: Callable[[float], None] | None = None
         if dsn != SCHEME:
             raise ConfigError(f"store {dsn!r}: write {SCHEME}: it has no path and no options")
         self._profile = profile
@@ -64,28 +61,29 @@ class MemoryStore(DirectStore):
         self._insert(Row(key, (value,), 8, 0, 0))
 
     def read_directory(self) -> Directory:
-        """Return the demo row as a configuration."""
         directory, self.problems = catalog.read_directory(self._catalog, self._profile)
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, see `counted_cas_numbers`."""
         return counted_cas_numbers(self._profile)
 
     def execute(self, operation: operations.Operation) -> Any:
-        """Answer one operation, see `DirectStore`."""
+        """Answer one operation as `kvref.engine.operations` defines."""
         match operation:
             case operations.Lookup(_, key):
-                row = self._rows.get(self._place(key))
+                row = self._rows.get(self.identity(key))
                 return None if row is None else replace(row)  # a verb may change its copy
             case operations.ReadAlong(_, key, columns):
-                row = self._rows.get(self._place(key))
+                row = self._rows.get(self.identity(key))
                 return () if row is None else tuple(_cells(row)[column.name] for column in columns)
             case operations.Scan():
                 bounds = (operation.low, operation.low_inclusive), (operation.high, operation.high_inclusive)
                 return [replace(row) for row in self._between(*bounds)[: operation.limit]]
             case operations.ListRows(_, after, limit):
-                return [_listed(row) for row in self._between((after, False), (None, False))[:limit]]
+                rows = self._between((after, False), (None, False))[:limit]
+                return [
+                    ListedRow(row.key, row.expiry, row.cas, sum(map(len, map(to_bytes, row.values)))) for row in rows
+                ]
             case operations.CountRows():
                 return len(self._rows)
             case operations.Insert(_, row):
@@ -93,7 +91,7 @@ class MemoryStore(DirectStore):
             case operations.Update(_, key, row):
                 return self._update(key, row)
             case operations.Remove(_, key):
-                self._rows.pop(self._place(key), None)
+                self._rows.pop(self.identity(key), None)
                 self._keys = None
             case operations.Clear():
                 self._rows.clear()
@@ -105,15 +103,34 @@ class MemoryStore(DirectStore):
         return None
 
     def planned_rows(self, bound: Bound) -> MemoryRows:
-        """See `DirectStore`."""
         return MemoryRows(self, bound)
 
-    def identity(self, key: Cell) -> Hashable:
-        """Return what equal keys have in common; `key` is as the wire has it."""
-        return self._place(key)
+    def initialise(self, *, demo: bool = True) -> bool:  # noqa: ARG002 - the protocol's
+        return False  # the configuration is part of the store
+
+    def add_cache(self, name: str) -> bool:
+        raise ConfigError(f"store {self.dsn}: a cache table {name!r} cannot be added")
+
+    def adopt(self, directory: Directory) -> Directory:
+        return directory
+
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
+        """Do nothing: there is no row cache."""
+
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
+        raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
+
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
+        return []
+
+    def numbers(self) -> dict[str, int]:
+        return {}
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
 
     def _insert(self, row: Row) -> str | None:
-        identity = self._place(row.key)
+        identity = self.identity(row.key)
         if identity in self._rows:
             return DUPLICATE
         self._rows[identity] = row
@@ -121,7 +138,7 @@ class MemoryStore(DirectStore):
         return None
 
     def _update(self, key: Cell, row: Row) -> str | None:
-        old, new = self._place(key), self._place(row.key)
+        old, new = self.identity(key), self.identity(row.key)
         if old != new and new in self._rows:
             return DUPLICATE
         if old in self._rows:
@@ -141,12 +158,85 @@ class MemoryStore(DirectStore):
             last = (bisect_right if high[1] else bisect_left)(self._keys, self._by_order(self._in_sql(high[0])))
         return [self._rows[self._order.identity(key.obj)] for key in self._keys[first:last]]
 
-    def _place(self, key: Cell) -> Hashable:
+    def identity(self, key: Cell) -> Hashable:
+        """Return what equal keys have in common; `key` is as the wire has it."""
         return self._order.identity(self._in_sql(key))
 
     def _in_sql(self, key: Cell) -> Cell:
         codec = self._catalog.columns["c1"].codec
         return key if codec is None else codec.to_sql(key)
+
+
+class MemoryRows:
+    """The rows of the only mapping, see `PlannedRows`; there is no row cache: each row is looked up."""
+
+    rows: Final[dict[bytes, CachedRow]] = {}
+    missing: Final[frozenset[bytes]] = frozenset()
+    largest: Final = _MAX_ROW
+    live: Final = True
+
+    def __init__(self, store: MemoryStore, bound: Bound) -> None:
+        self._store = store
+        self._bound = bound
+        self._mapping = bound.mapping
+        self.source = self
+        self.hits = 0
+
+    def plan_write(self, word: bytes) -> None:
+        """Do nothing: no row is shown without a plan."""
+
+    def release(self) -> None:
+        """Do nothing: no row is shown without a plan."""
+
+    def begin(self) -> bool:
+        return True
+
+    def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
+        overlay = Overlay()
+        absent: dict[object, bytes] = {}
+        for word in words:
+            if word in overlay.rows or word in overlay.aliases:
+                continue
+            try:
+                cell = self._bound.key(word)
+            except RefusedError:
+                overlay.rows[word] = ABSENT
+                continue
+            found: Row | None = self._store.execute(operations.Lookup(self._mapping, cell))
+            if found is None:
+                key = absent.setdefault(self._store.identity(cell), word)
+                overlay.rows[key] = ABSENT
+            else:
+                key = to_bytes(found.key)
+                overlay.rows[key] = self._bound.row(key, found.values, 0, found.flags, found.cas, found.expiry)
+            if key != word:
+                overlay.aliases[word] = key
+        if written and overlay.aliases and self._bound.rules.renames_key:
+            raise SplitGroupError
+        return overlay
+
+    def apply_many(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            cause = self._store.execute(self._operation(write))
+            if cause is not None:
+                raise RefusedWriteError(cause)
+
+    def _operation(self, write: Write) -> operations.Insert | operations.Update | operations.Remove:
+        kind, word, spelled, new, _, parameters = write
+        key: Cell = self._bound.key(word)
+        if kind is WriteKind.DELETE:
+            return operations.Remove(self._mapping, key)
+        clears = self._bound.rules.clears_unmapped
+        if kind is WriteKind.INSERT:
+            row = written_row(self._mapping, self._bound.key(spelled), parameters)
+            return operations.Insert(self._mapping, row, clears)
+        before: Row = self._store.execute(operations.Lookup(self._mapping, key))
+        if kind is WriteKind.RENEW:
+            before.cas, before.expiry = new[CAS], new[EXPIRY]
+            return operations.Update(self._mapping, key, before, clears, keeps_value=True)
+        stored = self._bound.key(spelled) if self._bound.rules.renames_key else before.key
+        assert new[HIT], "an update leaves a row"
+        return operations.Update(self._mapping, key, written_row(self._mapping, stored, parameters), clears)
 
 
 class _DemoCatalog:
@@ -189,7 +279,3 @@ class _DemoCatalog:
 
 def _cells(row: Row) -> dict[str, Cell]:
     return dict(zip(_COLUMNS, (row.key, *row.values, row.flags, row.cas, row.expiry), strict=True))
-
-
-def _listed(row: Row) -> ListedRow:
-    return ListedRow(row.key, row.expiry, row.cas, sum(len(to_bytes(value)) for value in row.values))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Mapping as MappedColumns
+from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
@@ -31,27 +31,21 @@ class WriteKind(Enum):
     DELETE = "delete"
 
 
-# One write of a group: what it does; the row's key, as the table spells it, and where there was no row, a word that
+# One write of a group: what it does; the row's key, as the table stores it, and where there was no row, a word that
 # names it; the client's word, which is the key of a new row; the row afterwards, ABSENT for a delete; the rowid of the
 # row before, 0 if it is unknown or there is none; the cells to write, none for a delete. A tuple, since each command
 # makes one.
 Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
 
-def bytes_of_row(mapping: MappedColumns) -> int:
-    """Return how many bytes to count for the values of a row that is not read yet: no more than its columns hold."""
+def bytes_of_row(mapping: Mapping) -> int:
+    """Return how many bytes to count for the values of a row that is not read yet: the widths of its columns."""
     widths = [each.width for each in mapping.values]
     return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 
-def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:
-    """Return the row that a write of all mapped columns leaves.
-
-    Args:
-        mapping: whose columns.
-        key: the key column's content.
-        parameters: see `Parameters`.
-    """
+def written_row(mapping: Mapping, key: Cell, parameters: Parameters) -> Row:
+    """Return the row with a key that a write of all mapped columns leaves."""
     count = len(mapping.values)
     options: Iterator[Any] = iter(parameters[count:])
     flags, cas, expiry = (
@@ -64,19 +58,19 @@ class Overlay:
     """The rows of a group, as the commands that are decided leave them.
 
     Attributes:
-        rows: by key as the table spells it, ABSENT where there is none.
-        aliases: the words that name a row by another spelling of its key, with that key.
-        late: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
-        all_late: any row may be of that kind.
+        rows: by key as the table stores it, ABSENT where there is none.
+        aliases: the words that name a row by an equal key with other bytes, with that key.
+        not_durable: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
+        all_not_durable: any row may be of that kind.
     """
 
-    __slots__ = ("aliases", "all_late", "late", "rows")
+    __slots__ = ("aliases", "all_not_durable", "not_durable", "rows")
 
     def __init__(self) -> None:
         self.rows: dict[bytes, CachedRow] = {}
         self.aliases: dict[bytes, bytes] = {}
-        self.late: set[bytes] = set()
-        self.all_late = False
+        self.not_durable: set[bytes] = set()
+        self.all_not_durable = False
 
 
 class Source(Protocol):
@@ -87,11 +81,19 @@ class Source(Protocol):
         """Return whether mapping and settings are as they were."""
 
 
+class RowReader(Protocol):
+    """Cached rows by word; a dict is one."""
+
+    def get(self, word: bytes, /) -> CachedRow | None: ...
+
+    def __contains__(self, word: object, /) -> bool: ...
+
+
 class KnownRows(Protocol):
     """What a planner needs of the rows of one mapping.
 
     Attributes:
-        rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
+        rows: committed rows that no planned command writes, by key as the table stores it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
         hits: how many gets were shown such a row.
@@ -100,12 +102,10 @@ class KnownRows(Protocol):
     hits: int
 
     @property
-    def rows(self) -> Mapping[bytes, CachedRow]:
-        """See above."""
+    def rows(self) -> RowReader: ...
 
     @property
-    def missing(self) -> Set[bytes]:
-        """See above."""
+    def missing(self) -> Set[bytes]: ...
 
     @property
     def largest(self) -> int:
@@ -113,7 +113,7 @@ class KnownRows(Protocol):
 
     @property
     def source(self) -> Source:
-        """Return what says whether mapping and settings are as they were when it was made."""
+        """Return what says whether mapping and settings are as they were."""
 
     def plan_write(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""
@@ -123,33 +123,18 @@ class PlannedRows(KnownRows, Protocol):
     """The rows of one mapping, for plans."""
 
     def begin(self) -> bool:
-        """Take what a write needs before its row is read; return whether it is taken.
-
-        Raises:
-            StoreError: the store fails.
-        """
+        """Return whether the write lock is taken that a write needs before its row is read; raises StoreError."""
 
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
-        """Return the rows of some words, read in one operation as far as they are not known.
+        """Return the rows of some words as clients sent them, read in one operation as far as they are not known.
 
-        Args:
-            words: as clients sent them.
-            written: some of the commands write, and there are several.
-
-        Raises:
-            SplitGroupError: never if `written` is false.
-            StoreError: the store fails.
+        SplitGroupError only if `written`: some of the commands write, and there are several. Raises StoreError.
         """
 
     def apply_many(self, writes: Sequence[Write]) -> None:
-        """Carry out writes, all or none.
+        """Carry out writes in the order of their commands, all or none; each depends on those of its row before.
 
-        Args:
-            writes: in the order of their commands; of several writes of one row each depends on those before.
-
-        Raises:
-            RefusedWriteError: the table refuses one of them.
-            StoreError: the store fails.
+        Raises RefusedWriteError: the table refuses one of them. Raises StoreError.
         """
 
     def release(self) -> None:

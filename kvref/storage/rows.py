@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
@@ -11,13 +11,9 @@ from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_number
 
 EXACT: Final = 1000  # rows that are counted one by one: less than a millisecond
-
-
 REFERENCED: Final = "other tables refer to it"
 MAX_STATEMENTS: Final = 500  # a profile that reads rows of containers again and again makes a mapping each time
-
-# Tables of a row cache, for the same reason.
-MAX_CACHED_TABLES: Final = 500
+MAX_CACHED_TABLES: Final = 500  # of a row cache, for the same reason
 # Most rows that leave a full row cache at once. A dict must skip the slots of all removed rows to find its oldest one,
 # which takes longer than a write if each new row does that.
 MAX_EVICTED: Final = 1024
@@ -27,11 +23,7 @@ K = TypeVar("K")
 
 
 def evicted(rows: Collection[K]) -> list[K]:
-    """Return which rows of a full row cache leave next.
-
-    Args:
-        rows: their keys, the oldest first; not empty.
-    """
+    """Return which rows of a full row cache leave next, of their keys with the oldest first; not empty."""
     return list(islice(rows, min(MAX_EVICTED, 1 + len(rows) // 16)))
 
 
@@ -43,7 +35,6 @@ class PerMapping(Generic[S]):
         self._made: dict[Mapping, S] = {}
 
     def __call__(self, mapping: Mapping) -> S:
-        """Return what was made of a mapping, or make it."""
         found = self._made.get(mapping)
         if found is None:
             if len(self._made) >= MAX_STATEMENTS:
@@ -52,7 +43,6 @@ class PerMapping(Generic[S]):
         return found
 
     def clear(self) -> None:
-        """Forget all: the tables changed."""
         self._made.clear()
 
 
@@ -73,13 +63,13 @@ def row_of(mapping: Mapping, cells: tuple[Cell, ...]) -> Row:
     """Return the row of cells of the wire, in the order key, values, then flags, cas and expiry where mapped."""
     values = 1 + len(mapping.values)
     options = iter(cells[values:])
-    flags, cas, expiry = (
-        None if column is None else _number(next(options)) for column in (mapping.flags, mapping.cas, mapping.expiry)
-    )
+    flags, cas, expiry = (_number(column, options) for column in (mapping.flags, mapping.cas, mapping.expiry))
     return Row(cells[0], cells[1:values], flags, cas, expiry)
 
 
-def _number(cell: Cell) -> int | None:
+def _number(column: Column | None, options: Iterator[Cell]) -> int | None:
+    """Return the next of some cells as a number; None for NULL, or if there is no column for it."""
+    cell = None if column is None else next(options)
     return None if cell is None else to_number(cell)
 
 
@@ -89,14 +79,7 @@ def listed_columns(mapping: Mapping) -> tuple[Column, ...]:
 
 
 def listed_row(mapping: Mapping, cells: tuple[Cell, ...], size: int) -> ListedRow:
-    """Return a row of a listing of keys.
-
-    Args:
-        mapping: whose row.
-        cells: of `listed_columns`, as SQL has them.
-        size: bytes of the value, without separators.
-    """
+    """Return a row of a listing of keys: `cells` in SQL of `listed_columns`; `size`: bytes of the value."""
     key, *numbers = from_sql(listed_columns(mapping), cells)
     options = iter(numbers)
-    expiry, cas = (None if column is None else _number(next(options)) for column in (mapping.expiry, mapping.cas))
-    return ListedRow(key, expiry, cas, size)
+    return ListedRow(key, _number(mapping.expiry, options), _number(mapping.cas, options), size)

@@ -21,11 +21,9 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Named stores, and the mappings that are not in the first one.
+    """DSNs by the names of stores, and for each mapping that is not in the first one the name of its store.
 
-    Args:
-        dsns: of the stores, by name; the first one has the options and the default mapping.
-        mappings: the name of its store, by the name of each mapping as the file has it.
+    The first store has the options and the default mapping.
     """
 
     dsns: dict[str, str]
@@ -37,13 +35,7 @@ def placement(
 ) -> Placement | None:
     """Return where the tables `[[store]]` and `[[mapping]]` place mappings; None if there is no `[[store]]`.
 
-    Args:
-        stores: each `[[store]]`.
-        mappings: each `[[mapping]]`.
-        part: of the check of each table.
-
-    Raises:
-        ConfigError: one of them is invalid; the text names the value and the fix.
+    Raises ConfigError in `part()` of the table that is invalid; the text names the value and the fix.
     """
     if not stores:
         if mappings:
@@ -106,17 +98,7 @@ FIRST: Final = 0  # the store of the options, the default mapping, and all mappi
 
 
 class SeveralStores:
-    """Mapped tables of several stores, see `MappedTables`.
-
-    Args:
-        placement: names of the stores, and which of them has which mapping.
-        stores: opened, in the order of their names.
-        profile: decides where cas numbers start.
-
-    Attributes:
-        names: of the stores.
-        stores: the stores.
-    """
+    """Mapped tables of several stores, see `MappedTables`; `stores` are opened, in the order of their `names`."""
 
     def __init__(self, placement: Placement, stores: Sequence[Store], profile: Profile) -> None:
         self.names = tuple(placement.dsns)
@@ -133,7 +115,6 @@ class SeveralStores:
 
     @property
     def when_committed(self) -> Callable[[float], None] | None:
-        """Return what each store calls after a commit."""
         return self.stores[FIRST].when_committed
 
     @when_committed.setter
@@ -173,11 +154,7 @@ class SeveralStores:
         return self.joined(found)
 
     def joined(self, found: Sequence[Directory]) -> Directory:
-        """Return the configuration of the first store with the mappings of the others, and set `problems`.
-
-        Raises:
-            ConfigError: no mapping is usable.
-        """
+        """Return the configuration of the first store with the mappings of the others, and set `problems`."""
         first = found[FIRST]
         self._compare_names(first.naming.fold)
         self.problems = list(self.stores[FIRST].problems)
@@ -194,7 +171,6 @@ class SeveralStores:
         return self.adopt(first)
 
     def adopt(self, directory: Directory) -> Directory:
-        """Use a configuration that `joined` has returned, here or in another process, and return it."""
         self._compare_names(directory.naming.fold)
         for store, part in zip(self.stores, directory.parts, strict=True):
             store.adopt(part)
@@ -230,38 +206,34 @@ class SeveralStores:
         return None
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, one for all stores."""
         return counted_cas_numbers(self._profile)
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - a placed mapping is another
-        """Set the size of each store's row cache and empty it."""
         for each in self.stores:
             each.limit_row_cache(size)
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache the rows of each store mysql://, see `MappedTables`; raises ConfigError if there is none."""
-        placed = list(mappings)
         followed = [number for number, dsn in enumerate(self._dsns) if dsn.startswith(MYSQL)]
         if not followed:
             raise ConfigError(
                 f"row_cache_binlog=1 and the stores {', '.join(self.names)}: none of them is mysql://, which has a"
                 " binary log: leave it out"
             )
-        found: list[str] = []
-        for number in followed:
-            own = [mapping for mapping in placed if self.store_of(mapping) == number]
-            with self.errors_of(number):
-                sentences = self.stores[number].follow_binary_log(staleness, own)
-            found += [f"store {self.names[number]}: {each}" for each in sentences]
-        return found
+        return self._sentences(followed, mappings, lambda store, own: store.follow_binary_log(staleness, own))
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
-        """Return the sentences of each store, see `MappedTables`."""
+        return self._sentences(range(len(self.stores)), mappings, lambda store, own: store.missing_privileges(own))
+
+    def _sentences(
+        self, numbers: Iterable[int], mappings: Iterable[Mapping], of: Callable[[Store, list[Mapping]], list[str]]
+    ) -> list[str]:
+        """Return the sentences of some stores about their mappings, each with the name of its store."""
         placed = list(mappings)
         found: list[str] = []
-        for number, store in enumerate(self.stores):
+        for number in numbers:
             with self.errors_of(number):
-                sentences = store.missing_privileges([each for each in placed if self.store_of(each) == number])
+                sentences = of(self.stores[number], [each for each in placed if self.store_of(each) == number])
             found += [f"store {self.names[number]}: {each}" for each in sentences]
         return found
 
@@ -275,7 +247,6 @@ class SeveralStores:
         return numbers
 
     def close(self) -> None:
-        """Close each store, see `Store`."""
         with ExitStack() as stack:
             for each in self.stores:
                 stack.callback(each.close)

@@ -33,11 +33,7 @@ SCHEMES: Final = (
 
 
 def scheme_of(dsn: str) -> Scheme:
-    """Return the scheme of a DSN.
-
-    Raises:
-        ConfigError: no store has it.
-    """
+    """Return the scheme of a DSN; raises ConfigError if no store has it."""
     found = next((each for each in SCHEMES if dsn.startswith(each.prefix)), None)
     if found is None:
         *forms, last = (each.form for each in SCHEMES)
@@ -62,10 +58,7 @@ def _meant(dsn: str) -> str:
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> Store:
     """Open the store of a DSN; no connection to a MySQL server is made yet.
 
-    Args:
-        dsn: as one of SCHEMES has it.
-        profile: see the stores.
-        lock_wait: how long a write waits for another writer, in seconds.
+    A write waits `lock_wait` seconds for another writer.
 
     Raises:
         ConfigError: no store has that scheme, the DSN is invalid, or the extra `mysql` is not installed.

@@ -59,7 +59,7 @@ class Harness:
         self.shared.limits.writes, self.shared.limits.reads = writes, reads
         self._isolation.direct = False
         self._isolation.level, self._isolation.read_batch = level, reads > 1
-        self._isolation.deletes_seen = self.facts["isolation.deleted"] == "seen"
+        self._isolation.deletes_visible = self.facts["isolation.deleted"] == "seen"
 
     def say(self, data: bytes, connection: str = "a") -> bytes:
         """Return the reply to bytes sent on a named connection."""

@@ -76,7 +76,7 @@ def test_a_commit_that_fails_takes_its_own_replies_along_and_no_others(tmp_path:
             await writer.deliver(SET % (b"b", b"x"))
             await writer.deliver(SET % (b"c", b"y") + b"get b\r\n")
             await turns_until(lambda: process.server.shared.counters.cmd_set == 4)  # all sets are carried out
-            process.store.run("ROLLBACK")  # as an error of the file does
+            process.store.run("ROLLBACK", [])  # as an error of the file does
             process.disk.set()
             stored, *failed = (await writer.heard(4)).splitlines()
             assert stored == b"STORED"

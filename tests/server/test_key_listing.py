@@ -36,7 +36,7 @@ async def _until_paused(other: Client) -> None:
 def test_a_client_that_reads_nothing_takes_little_memory(tmp_path: Path) -> None:
     async def run() -> None:
         served = InProcess(tmp_path / "x.sqlite")
-        served.store.run(FILL.format(ROWS))
+        served.store.run(FILL.format(ROWS), [])
         served.store.commit()
         async with served.clients(2) as (dumps, other):
             await dumps.send(DUMP + b"get AA\r\n")
@@ -62,7 +62,7 @@ def test_a_client_that_reads_nothing_takes_little_memory(tmp_path: Path) -> None
 def test_a_client_that_leaves_ends_its_listing(tmp_path: Path) -> None:
     async def run() -> None:
         served = InProcess(tmp_path / "x.sqlite")
-        served.store.run(FILL.format(ROWS))
+        served.store.run(FILL.format(ROWS), [])
         served.store.commit()
         async with served.clients(2) as (dumps, other):
             await dumps.ask(DUMP, lines=0)

@@ -188,12 +188,12 @@ def test_tables_that_have_not_changed_stay_in_use(database: SQLServer, shop: Non
     with closing(store), closing(store.connect()) as link:
         store.read_directory()
         mapping = link.execute(LoadMapping("shop"))
-        store.watch(mapping)
-        before = store.tables(store.alike(mapping))
-        store.take_over(link.look(store.watched()))
+        store.track(mapping)
+        before = store.tables(store.canonical(mapping))
+        store.update_mappings(link.recheck(store.mappings_in_use()))
         assert before.version.live
-        assert store.tables(store.alike(mapping)) is before
+        assert store.tables(store.canonical(mapping)) is before
         sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(10)")
-        store.take_over(link.look(store.watched()))
+        store.update_mappings(link.recheck(store.mappings_in_use()))
         assert not before.version.live
-        assert store.tables(store.alike(mapping)).mapping.values[0].width == 10
+        assert store.tables(store.canonical(mapping)).mapping.values[0].width == 10

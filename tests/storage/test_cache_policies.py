@@ -19,7 +19,7 @@ def read(folder: Path, profile: str, *statements: str) -> tuple[Policies, list[s
     store = SQLiteStore(folder / f"{profile}.sqlite", profiles.load(profile))
     store.initialise()
     for statement in statements:
-        store.run(statement)
+        store.run(statement, [])
     store.commit()
     try:
         return store.read_directory().policies, store.problems

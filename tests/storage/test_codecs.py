@@ -109,7 +109,7 @@ def test_utf8_text_without_padding_is_as_it_is() -> None:
 
 
 def test_binary_is_filled_up_with_nul() -> None:  # [type-107]
-    codec = codecs.fixed_bytes(4)
+    codec = codecs.raw(str.encode, 4)
     assert codec.from_sql(b"ab") == b"ab\0\0" == codec.from_sql("ab")
     assert codec.to_sql(b"ab\0\0") == b"ab\0\0"
 

@@ -13,7 +13,7 @@ from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
 from kvref.storage.mysql.login import hangs
-from kvref.storage.mysql.result_set import ask, description
+from kvref.storage.mysql.result_set import description, select_raw
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
@@ -35,7 +35,7 @@ def connection(server: SQLServer) -> Iterator[Connection[Cursor]]:
 
 def both(connection: Connection[Cursor], sql: str) -> tuple[list[tuple[bytes | None, ...]], list[tuple[object, ...]]]:
     """Return the rows as they are read here and by PyMySQL, both as bytes."""
-    _, rows = ask(connection, sql)
+    _, rows = select_raw(connection, sql)
     with connection.cursor() as cursor:
         cursor.execute(sql)
         theirs = [tuple(each.encode() if isinstance(each, str) else each for each in row) for row in cursor.fetchall()]
@@ -58,14 +58,16 @@ def test_no_rows_and_many(connection: Connection[Cursor]) -> None:
 
 
 def test_columns_are_the_same_bytes_as_long_as_they_are_the_same(connection: Connection[Cursor]) -> None:
-    seen = {text: ask(connection, f"SELECT {text}")[0] for text in ("'a' AS x", "'b' AS x", "'a' AS y", "1 AS x")}
+    seen = {
+        text: select_raw(connection, f"SELECT {text}")[0] for text in ("'a' AS x", "'b' AS x", "'a' AS y", "1 AS x")
+    }
     assert seen["'a' AS x"] == seen["'b' AS x"]
     assert len({b"".join(each) for each in seen.values()}) == 3
 
 
 def test_columns_are_described_as_a_cursor_does(connection: Connection[Cursor]) -> None:
     sql = "SELECT CAST('a' AS BINARY) AS x, 1 AS y, REPEAT('z', 1000) AS z, NULL, host FROM mysql.user"
-    columns, _ = ask(connection, sql)
+    columns, _ = select_raw(connection, sql)
     with connection.cursor() as cursor:
         cursor.execute(sql)
         assert description(columns, connection.encoding) == cursor.description
@@ -73,18 +75,18 @@ def test_columns_are_described_as_a_cursor_does(connection: Connection[Cursor]) 
 
 def test_an_error_at_once_and_between_rows(connection: Connection[Cursor]) -> None:
     with pytest.raises(pymysql.err.OperationalError, match="nothing_of_this_name"):
-        ask(connection, "SELECT nothing_of_this_name")
+        select_raw(connection, "SELECT nothing_of_this_name")
     rows = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
     # The third row is one too many for a subquery; the first two are on their way by then.
     late = f"SELECT REPEAT('x', 100000), IF(n < 3, n, (SELECT 1 UNION SELECT n)) FROM ({rows}) rows_of_it"
     with pytest.raises(pymysql.err.MySQLError, match="more than 1 row"):
-        ask(connection, late)
-    assert ask(connection, "SELECT 'on'")[1] == [[b"on"]]
+        select_raw(connection, late)
+    assert select_raw(connection, "SELECT 'on'")[1] == [[b"on"]]
 
 
 def test_a_statement_without_rows_is_an_error_of_ours(connection: Connection[Cursor]) -> None:
     with pytest.raises(pymysql.err.InternalError, match="no rows in answer to SET @a = 1"):
-        ask(connection, "SET @a = 1")
+        select_raw(connection, "SET @a = 1")
 
 
 def test_no_answer_in_time_counts_as_hanging(server: SQLServer) -> None:
@@ -95,7 +97,7 @@ def test_no_answer_in_time_counts_as_hanging(server: SQLServer) -> None:
     ):
         with closing(server.connect(1)) as impatient:
             with pytest.raises(pymysql.err.OperationalError) as told:
-                ask(impatient, sql)
+                select_raw(impatient, sql)
             assert told.value.args[0] == CR.CR_SERVER_LOST
             assert hangs(told.value)
             assert not impatient.open
@@ -105,4 +107,4 @@ def test_a_server_that_ends_the_connection(server: SQLServer, connection: Connec
     with closing(server.connect(30)) as other:
         other.query(f"KILL {connection.thread_id()}")
     with pytest.raises(pymysql.err.OperationalError):
-        ask(connection, "SELECT 1")
+        select_raw(connection, "SELECT 1")

@@ -110,40 +110,40 @@ def test_one_that_is_read_only_comes_last(first: SQLServer, second: SQLServer) -
 def test_who_is_refused_a_write_goes_to_one_that_takes_it(first: SQLServer, second: SQLServer) -> None:
     with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
         with read_only(first):
-            assert nodes.writes_elsewhere(connection)
-            assert (nodes.left(connection), used(nodes)) == (True, second.port)
-            assert nodes.writes_elsewhere(connection)  # another thread has found it
+            assert nodes.has_successor(connection)
+            assert (nodes.is_stale(connection), used(nodes)) == (True, second.port)
+            assert nodes.has_successor(connection)  # another thread has found it
         with closing(nodes.connect(LOCK_WAIT)) as now, read_only(first, second):
-            assert not nodes.writes_elsewhere(now)
-            assert not nodes.left(now)
+            assert not nodes.has_successor(now)
+            assert not nodes.is_stale(now)
 
 
 def test_all_connections_to_an_only_server_are_left_when_it_refuses_a_write(
     first: SQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_EVERY", 1e9)  # seconds
+    monkeypatch.setattr(cluster, "CHECK_INTERVAL", 1e9)  # seconds
     with nodes_of(first.port) as nodes, ExitStack() as stack:
 
         def two() -> list[Connection[Cursor]]:
             return [stack.enter_context(closing(nodes.connect(LOCK_WAIT))) for _ in range(2)]
 
         before = two()
-        assert not any(map(nodes.left, before))
-        assert not nodes.writes_elsewhere(before[0])
-        assert all(map(nodes.left, before))
+        assert not any(map(nodes.is_stale, before))
+        assert not nodes.has_successor(before[0])
+        assert all(map(nodes.is_stale, before))
         now = two()
-        assert not nodes.writes_elsewhere(now[0])
-        assert [*map(nodes.left, now)] == [True, False]
-        monkeypatch.setattr(cluster, "LOOK_EVERY", 0.0)
-        assert not nodes.writes_elsewhere(now[0])
-        assert all(map(nodes.left, now))
+        assert not nodes.has_successor(now[0])
+        assert [*map(nodes.is_stale, now)] == [True, False]
+        monkeypatch.setattr(cluster, "CHECK_INTERVAL", 0.0)
+        assert not nodes.has_successor(now[0])
+        assert all(map(nodes.is_stale, now))
 
 
 def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer) -> None:
     with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
-        assert not nodes.left(connection)
+        assert not nodes.is_stale(connection)
         with read_only(first):
-            until(lambda: nodes.left(connection))
+            until(lambda: nodes.is_stale(connection))
             assert used(nodes) == second.port
             # It is not cut off: what is open in it comes to its end.
             assert port_of(connection) == first.port
@@ -157,7 +157,7 @@ def test_one_that_ends_is_left_and_not_gone_back_to(
         with caplog.at_level(logging.WARNING, "kvref.storage"):
             first.kill()
             assert used(nodes) == second.port
-        assert nodes.left(connection)
+        assert nodes.is_stale(connection)
         (said,) = caplog.messages
         assert said.startswith(f"store mysql://root@127.0.0.1:{first.port}/: 2")
         assert said.endswith(f": mysql://root@127.0.0.1:{second.port}/ is used now")
@@ -186,7 +186,7 @@ def test_one_that_hangs_is_left_and_wakes_whoever_waits_for_it(first: SQLServer,
         try:
             waiting.join(SECONDS)
             assert [error.args[0] for error in failures] == [2013]
-            assert nodes.left(connection)
+            assert nodes.is_stale(connection)
             assert used(nodes) == second.port
         finally:
             os.kill(process, signal.SIGCONT)

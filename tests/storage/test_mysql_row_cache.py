@@ -42,7 +42,7 @@ def test_a_change_drops_the_row_of_its_key_in_all_forms(key: bytes | int) -> Non
     other = cache.table("other form", TABLE)
     cache.examined(other, Terms(""), at(100))
     for each in (table, other):
-        cache.keep(each, {key: row(b"reply"), b"stays": row(b"reply")}, at(100))
+        cache.put(each, {key: row(b"reply"), b"stays": row(b"reply")}, at(100))
     cache.take(change(110, key), cache.version)
     assert [[*each.rows] for each in (table, other)] == [[b"stays"], [b"stays"]]
 
@@ -50,9 +50,9 @@ def test_a_change_drops_the_row_of_its_key_in_all_forms(key: bytes | int) -> Non
 def test_a_row_that_was_read_before_a_change_of_it_is_not_kept() -> None:
     cache, table = started()
     cache.take(change(110, b"k"), cache.version)
-    cache.keep(table, {b"k": row(b"old"), b"other": row(b"same")}, at(105))
+    cache.put(table, {b"k": row(b"old"), b"other": row(b"same")}, at(105))
     assert [*table.rows] == [b"other"]
-    cache.keep(table, {b"k": row(b"new")}, at(110))
+    cache.put(table, {b"k": row(b"new")}, at(110))
     assert table.rows[b"k"] == row(b"new")
 
 
@@ -61,13 +61,13 @@ def test_positions_of_two_servers_are_not_compared() -> None:
     other = FilePosition(FilePoint(1, 90), 2)
     assert cache.covers(at(90))
     assert not cache.covers(other)
-    cache.keep(table, {b"k": row(b"of the other")}, other)
+    cache.put(table, {b"k": row(b"of the other")}, other)
     assert table.rows == {}
 
 
 def test_a_change_of_options_lets_every_table_be_examined_again() -> None:
     cache, table = started()
-    cache.keep(table, {b"k": row(b"reply")}, at(100))
+    cache.put(table, {b"k": row(b"reply")}, at(100))
     cache.take(change(110, b"row_cache", table=OPTIONS_TABLE), cache.version)
     assert (table.refusal, table.rows, cache.size) == (None, {}, 0)
     cache.examined(table, Terms("option row_cache is off", chosen=True), at(105))  # before that change
@@ -105,7 +105,7 @@ def test_the_size_is_that_of_the_rows_and_within_the_limit(
         if offset % 4 == 0:
             cache.take(change(offset, key), cache.version)
             assert key not in table.rows
-        cache.keep(table, {key: kept}, at(offset))
+        cache.put(table, {key: kept}, at(offset))
         assert cache.size <= limit
     for key in [*table.rows]:
         cache.take(change(1000, key), cache.version)

@@ -9,7 +9,7 @@ import pytest
 from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
-from kvref.storage.mysql.row_identity import RowIdentities, Spelling
+from kvref.storage.mysql.row_identity import RowIdentities, StoredKey
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
@@ -19,7 +19,7 @@ def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
     return Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None)
 
 
-def rows(*keys: bytes | int) -> list[tuple[Spelling | None, Row]]:
+def rows(*keys: bytes | int) -> list[tuple[StoredKey | None, Row]]:
     return [(key, Row(key, (b"",), None, None, None)) for key in keys]
 
 
@@ -27,14 +27,14 @@ def rows(*keys: bytes | int) -> list[tuple[Spelling | None, Row]]:
 def test_spellings_of_one_row(collation: str) -> None:
     identities = RowIdentities(mapping(collation))
     assert identities.known
-    found, certain = identities.match([b"A", b"a", b"b", b"c"], rows(b"a", b"B"))
-    assert certain
+    found, complete = identities.match([b"A", b"a", b"b", b"c"], rows(b"a", b"B"))
+    assert complete
     assert {spelling: each.key for spelling, each in found.items()} == {b"A": b"a", b"a": b"a", b"b": b"B"}
 
 
 def test_bytes_count_in_a_binary_collation() -> None:
-    found, certain = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], rows(b"a"))
-    assert (list(found), certain) == ([b"a"], True)
+    found, complete = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"A", b"a"], rows(b"a"))
+    assert (list(found), complete) == ([b"a"], True)
 
 
 def test_blanks_behind_count_as_the_collation_says() -> None:
@@ -45,10 +45,10 @@ def test_blanks_behind_count_as_the_collation_says() -> None:
 
 def test_a_row_that_was_not_expected_makes_misses_uncertain() -> None:
     """The server takes a row for one of the keys, kvref for none: who is meant is not known."""
-    found, certain = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], rows(b"x", b"Y"))
-    assert (list(found), certain) == ([b"x"], False)
-    found, certain = RowIdentities(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], rows(b"x", b"\xff"))
-    assert (list(found), certain) == ([b"x"], False)
+    found, complete = RowIdentities(mapping("utf8mb4_0900_bin")).match([b"x", b"y"], rows(b"x", b"Y"))
+    assert (list(found), complete) == ([b"x"], False)
+    found, complete = RowIdentities(mapping("utf8mb4_0900_ai_ci")).match([b"x", b"y"], rows(b"x", b"\xff"))
+    assert (list(found), complete) == ([b"x"], False)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_collations_that_only_the_server_knows(collation: str, charset: str) -> 
 
 def test_keys_that_only_the_server_can_compare() -> None:
     identities = RowIdentities(mapping("utf8mb4_uca1400_ai_ci"))
-    assert identities.spelled("é") is None
-    assert identities.spelled("e") == b"e"
+    assert identities.stored_key("é") is None
+    assert identities.stored_key("e") == b"e"
     with pytest.raises(UnicodeDecodeError):
         RowIdentities(mapping("utf8mb4_general_ci")).identity(b"\xff")
 
@@ -77,9 +77,9 @@ def test_numbers() -> None:
     numbers.key = Column("k", Kind.INTEGER, low=0, high=255)
     identities = RowIdentities(numbers)
     assert identities.known
-    assert (identities.spelled(7), identities.identity(7)) == (7, 7)
-    found, certain = identities.match([7, 8], rows(7))
-    assert (list(found), certain) == ([7], True)
+    assert (identities.stored_key(7), identities.identity(7)) == (7, 7)
+    found, complete = identities.match([7, 8], rows(7))
+    assert (list(found), complete) == ([7], True)
 
 
 def test_keys_of_bytes_are_compared_without_the_server() -> None:
@@ -87,6 +87,6 @@ def test_keys_of_bytes_are_compared_without_the_server() -> None:
     value = Column("v", Kind.BYTES, 100)
     identities = RowIdentities(Mapping("m", "test", "t", "`test`.`t`", key, (value,), None, None, None))
     assert identities.known
-    found, certain = identities.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
-    assert (set(found), certain) == ({b"a", b"\xff"}, True)
-    assert identities.spelled(5) is None
+    found, complete = identities.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
+    assert (set(found), complete) == ({b"a", b"\xff"}, True)
+    assert identities.stored_key(5) is None

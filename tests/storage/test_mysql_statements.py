@@ -68,10 +68,10 @@ def test_a_hidden_column_is_refused_where_the_profile_does() -> None:
 def test_writes() -> None:
     sql = statements(unmapped=("o`",))
     row = Row("a", (b"x",), 3, None, None)
-    assert sql.insert(row, clear_unmapped=False) == (
+    assert sql.insert([row], clear_unmapped=False) == (
         "INSERT INTO `test`.`t` (`k`, `v```, `f`) VALUES (_latin1 X'61', X'78', 3)"
     )
-    assert sql.insert(row, clear_unmapped=True) == (
+    assert sql.insert([row], clear_unmapped=True) == (
         "INSERT INTO `test`.`t` (`k`, `v```, `f`, `o```) VALUES (_latin1 X'61', X'78', 3, NULL)"
     )
     assert sql.update("b", row, clear_unmapped=True) == (
@@ -118,22 +118,22 @@ def test_a_column_of_two_uses_is_written_once_with_the_value() -> None:
     both = Column("v", Kind.BYTES)
     mapping = Mapping("m", "test", "t", "`test`.`t`", KEY, (KEY, both), both, None, None, row=ROW)
     rows = [Row(f"k{at}", (f"v{at}", b"%d" % at), at, None, None) for at in (5, 6)]
-    assert Statements(mapping).insert_all(rows, clear_unmapped=False) == (
+    assert Statements(mapping).insert(rows, clear_unmapped=False) == (
         "INSERT INTO `test`.`t` (`k`, `v`) VALUES (_latin1 X'7635', X'35'), (_latin1 X'7636', X'36')"
     )
-    assert Statements(mapping).insert(rows[0], clear_unmapped=False).endswith("VALUES (_latin1 X'7635', X'35')")
+    assert Statements(mapping).insert(rows[:1], clear_unmapped=False).endswith("VALUES (_latin1 X'7635', X'35')")
 
 
 def test_several_rows_are_inserted_in_their_order() -> None:
     rows = [Row("b", (b"1",), 7, None, None), Row("a", (None,), None, None, None)]
-    assert statements().insert_all(rows, clear_unmapped=False) == (
+    assert statements().insert(rows, clear_unmapped=False) == (
         "INSERT INTO `test`.`t` (`k`, `v```, `f`) VALUES (_latin1 X'62', X'31', 7), (_latin1 X'61', NULL, NULL)"
     )
 
 
 def test_what_an_expression_could_turn_into_something_else_goes_alone() -> None:
     row = Row("a", (b"1",), 7, None, None)
-    assert statements().takes_together("a", row)
-    assert statements().takes_together(b"a", row)
-    assert not statements().takes_together("A", row)  # the key is given another spelling
-    assert not statements(flags=Column("f", Kind.INTEGER, codec=codecs.YEAR)).takes_together("a", row)
+    assert statements().updates_together("a", row)
+    assert statements().updates_together(b"a", row)
+    assert not statements().updates_together("A", row)  # the key is given another spelling
+    assert not statements(flags=Column("f", Kind.INTEGER, codec=codecs.YEAR)).updates_together("a", row)

@@ -21,7 +21,7 @@ def _cache(rows: int) -> tuple[RowCache, CachedTable]:
 
 
 def _keep(cache: RowCache, table: CachedTable, number: int) -> None:
-    cache.keep(table, b"%04d" % number, (bytes(100), number, None, None, None))
+    cache.put(table, b"%04d" % number, (bytes(100), number, None, None, None))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 40])
@@ -47,12 +47,12 @@ def test_a_full_cache_makes_room_for_many_new_rows_at_once() -> None:
 
 def test_missing_keys_take_no_room_of_rows() -> None:
     cache, table = _cache(4)
-    cache.keep_missing(table, b"none")
+    cache.put_missing(table, b"none")
     assert (table.missing, cache.size) == ({b"none"}, 4 + MISSING_OVERHEAD)
     for number in range(4):
         _keep(cache, table, number)
     assert (len(table.items), table.missing, cache.size) == (4, set(), 4 * SIZE)
-    cache.keep_missing(table, b"none")
+    cache.put_missing(table, b"none")
     assert (len(table.items), table.missing, cache.size) == (4, set(), 4 * SIZE)
 
 
@@ -63,7 +63,7 @@ def test_missing_keys_of_another_table_take_no_room_of_rows() -> None:
     for number in range(3):
         _keep(cache, table, number)
     while not other.missing or cache.size + MISSING_OVERHEAD + 4 <= cache.limit:
-        cache.keep_missing(other, b"%04d" % len(other.missing))
+        cache.put_missing(other, b"%04d" % len(other.missing))
     _keep(cache, table, 3)
     assert (len(table.items), other.missing, cache.size) == (4, set(), 4 * SIZE)
 
@@ -71,7 +71,7 @@ def test_missing_keys_of_another_table_take_no_room_of_rows() -> None:
 def test_missing_keys_are_forgotten_within_the_limit() -> None:
     cache, table = _cache(40)
     for number in range(1000):
-        cache.keep_missing(table, b"%04d" % number)
+        cache.put_missing(table, b"%04d" % number)
         assert cache.size == len(table.missing) * (4 + MISSING_OVERHEAD) <= cache.limit
     assert b"0999" in table.missing
 
@@ -83,12 +83,12 @@ def test_a_written_key_is_missing_no_more_and_neither_are_those_equal_to_it(coll
     mapping = Mapping("m", "test", "t", "t", key, (Column("v", Kind.BYTES),), None, None, None)
     table = cache.table(mapping, dirty=False)
     for word in (b"a", b"other"):
-        cache.keep_missing(table, word)
+        cache.put_missing(table, word)
     cache.change(mapping, b"a", None)
     assert table.missing == kept
     assert cache.size == sum(len(word) + MISSING_OVERHEAD for word in kept)
-    cache.keep_missing(table, b"a")
-    cache.keep_missing(table, b"third")
+    cache.put_missing(table, b"a")
+    cache.put_missing(table, b"third")
     assert table.missing == (kept | {b"third"} if kept else set())  # `a` waits for its commit
     cache.clear()
     assert (table.missing, cache.size) == (set(), 0)
@@ -98,7 +98,7 @@ def test_a_renewed_cache_has_its_rows_in_other_tables() -> None:
     cache, table = _cache(8)
     empty = cache.table(replace(table.mapping, name="empty", source="other"), dirty=False)
     _keep(cache, table, 1)
-    cache.keep_missing(table, b"none")
+    cache.put_missing(table, b"none")
     cache.change(table.mapping, b"written", (b"w", 2, None, None, None))
     size = cache.size
     cache.renew()
@@ -107,8 +107,8 @@ def test_a_renewed_cache_has_its_rows_in_other_tables() -> None:
     assert not empty.live
     assert renewed.live
     assert (set(renewed.items), renewed.missing, cache.size) == ({b"0001"}, {b"none"}, size)
-    assert not renewed.unsure  # it was not made just now
-    cache.keep(table, b"late", (b"l", 3, None, None, None))  # what a read of before the change comes with
+    assert not renewed.dirty  # it was not made just now
+    cache.put(table, b"late", (b"l", 3, None, None, None))  # what a read of before the change comes with
     cache.committed(lost=False)
     cache.synced(lost=False)
     assert set(renewed.items) == {b"0001", b"written"}
@@ -128,12 +128,12 @@ def test_a_renewed_cache_knows_what_is_not_committed(doubts: str) -> None:
         cache.wrote(Clear(table.mapping, ""), elsewhere=True)
     cache.renew()
     renewed = cache.table(table.mapping, dirty=True)
-    assert renewed.unsure
+    assert renewed.dirty
     assert renewed.changed == {b"0001": None}
     cache.committed(lost=False)
     cache.renew()
     renewed = cache.table(table.mapping, dirty=False)
-    assert renewed.unsure_syncing
+    assert renewed.dirty_syncing
     assert renewed.syncing == {b"0001": None}
     cache.synced(lost=False)
     _keep(cache, renewed, 1)

@@ -84,7 +84,7 @@ def test_a_dropped_table_is_a_store_error(store: SQLiteStore) -> None:
 
 def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
     mapping = store.read_directory().default
-    store.run("PRAGMA max_page_count = 12")
+    store.run("PRAGMA max_page_count = 12", [])
     row = Row("AA", ("v" * 400_000,), 0, 0, 0)
     with pytest.raises(StoreError, match="full"):
         for _ in range(3):
@@ -93,7 +93,7 @@ def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
         store.execute(Insert(mapping, a_row(), clear_unmapped=False))
     with pytest.raises(StoreError, match="full"):
         store.commit()
-    store.run("PRAGMA max_page_count = 1000")
+    store.run("PRAGMA max_page_count = 1000", [])
     assert store.execute(Insert(mapping, a_row(), clear_unmapped=False)) is None
     store.commit()
     assert outside(store, "SELECT c1 FROM demo_test ORDER BY c1") == [("AA",), ("k",)]
@@ -228,7 +228,7 @@ def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> No
     numbers = store.cas_numbers()
     store.execute(Lookup(mapping, "AA", for_update=True))
     next(numbers)
-    store.run("ROLLBACK")  # as an error of the file does, and with it the reservation
+    store.run("ROLLBACK", [])  # as an error of the file does, and with it the reservation
     with pytest.raises(StoreError):
         store.commit()
     # Another server on the file is given the block; this one must not go on in it.

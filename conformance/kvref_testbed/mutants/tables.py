@@ -233,7 +233,7 @@ def compares_bounds_by_bytes() -> None:
 @breaks("KV-KEY-044")
 def takes_any_index() -> None:
     """A row of `containers` may name an index that is not unique, on any column, or none at all."""
-    put(containers, "key_index", lambda where, table, key, index, profile: (index, (key.name,)))
+    put(containers, "key_index", lambda table, key, index, profile: (index, (key.name,)))
 
 
 @breaks("KV-FLAG-008")
@@ -241,9 +241,9 @@ def takes_any_option_column() -> None:
     """A text column may hold the flags."""
     option = containers.option_column
 
-    def lenient(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
+    def lenient(table: Any, name: str | None, what: str, mend: Any) -> Any:
         column = table.columns.get(name)
-        return column if column is not None else option(where, table, name, what, mend)
+        return column if column is not None else option(table, name, what, mend)
 
     put(containers, "option_column", lenient)
 
@@ -253,9 +253,9 @@ def finds_option_columns_in_any_case() -> None:
     """`F` in `containers` is the column `f`."""
     option = containers.option_column
 
-    def folded(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
+    def folded(table: Any, name: str | None, what: str, mend: Any) -> Any:
         spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
-        return option(where, table, spelled, what, mend)
+        return option(table, spelled, what, mend)
 
     put(containers, "option_column", folded)
 

@@ -72,7 +72,7 @@ class Database:
             raise StoreError("the database refuses the connection")
         return Session(self, lock_wait)
 
-    def left(self, _connection: object) -> bool:
+    def is_stale(self, _connection: object) -> bool:
         """Return False, see `Nodes`: there is one server."""
         return False
 
@@ -367,7 +367,7 @@ class Rows:
         rows = [each.row for each in writes if not isinstance(each, operations.Remove)]
         return _write(self._session, rows, inserts=inserts) == len(writes)
 
-    def ask(self, mapping: Mapping, sql: str) -> list[tuple[bytes | None, ...]]:
+    def select_raw(self, mapping: Mapping, sql: str) -> list[tuple[bytes | None, ...]]:
         """Return the rows of a SELECT of a `MappedTable`, as the server writes them."""
         lock = next((each for each in (SKIP_LOCKED, NO_WAIT) if sql.endswith(each)), "")
         found = self.look_up_all(mapping, [key for key in KEYS if key in sql.split()], lock)

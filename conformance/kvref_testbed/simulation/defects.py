@@ -227,7 +227,7 @@ def shows_what_is_not_durable() -> None:
         committed(self, lost=lost)
         for mapping, word, item in () if lost else written:
             if item is not None:
-                self.keep(self.table(mapping, dirty=False), word, item)
+                self.put(self.table(mapping, dirty=False), word, item)
         written.clear()
 
     put(RowCache, "change", changed)
@@ -262,7 +262,7 @@ def caches_over_a_newer_write() -> None:
         synced(self, lost=lost)
         for each, word, item in () if lost else rows:
             if item is not None:
-                self.keep(each, word, item)
+                self.put(each, word, item)
 
     put(RowCache, "table", found)
     put(RowCache, "synced", careless)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from sqlglot import exp
 
 from kvref.doctor.dump.statements import NotUnderstood
-from kvref.storage.mysql.schema import naming_of
+from kvref.storage.config.catalog import naming_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

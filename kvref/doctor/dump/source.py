@@ -17,9 +17,10 @@ from kvref.doctor.dump.text import STANDARD_INPUT, read_dump
 from kvref.doctor.source import Source
 from kvref.documents import DocumentError
 from kvref.errors import ConfigError, RowError, StoreError
+from kvref.storage.config.catalog import naming_of
 from kvref.storage.config.column_types import as_bigint
 from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, PolicyCell, TableDetails
-from kvref.storage.mysql.schema import column_as_shown, naming_of, refuse_unmappable, table_of
+from kvref.storage.mysql.schema import column_as_shown, refuse_unmappable, table_of
 
 if TYPE_CHECKING:
     from kvref.doctor.dump.rows import Row

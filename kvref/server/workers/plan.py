@@ -120,7 +120,7 @@ class Plan:
             for dsn, mappings in zip(self.dsns, self.shared_mappings, strict=True):
                 store = open_store(dsn, self.profile, lock_wait(self.profile, self.settings))
                 opened.callback(store.close)
-                store.kept = mappings
+                store.shared_mappings = mappings
                 stores.append(store)
             opened.pop_all()
         return tables_of(self.placement, stores, self.profile)

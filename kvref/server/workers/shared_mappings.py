@@ -33,7 +33,7 @@ class SharedMappings:
         with self._locked():
             return self._read(name)
 
-    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+    def add(self, name: str, mapping: Mapping) -> Mapping | None:
         """Store a mapping, unless one of its name is stored: then return that one, as `find` does."""
         with self._locked():
             found = self._read(name)

@@ -7,32 +7,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cmp_to_key
 from importlib.resources import files
 from typing import Final, Protocol
 
+from kvref import collations
+from kvref.collations.charsets import OTHER_CHARSETS, UTF8MB4
 from kvref.engine.cache.memory import Policies, Policy
-from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory, Mapping, Naming, default_name, option
+from kvref.engine.mapping import (
+    DEFAULT_DELIMITER,
+    DEFAULT_SEPARATOR,
+    Column,
+    Directory,
+    Mapping,
+    Naming,
+    default_name,
+    option,
+)
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.protocol.command_table import PolicyKind
-from kvref.storage.config.containers import CONTAINER_COLUMNS, Catalog, PolicyCell, check, check_again
+from kvref.storage.config.containers import CONTAINER_COLUMNS, Catalog, check, check_again
 
 DEFAULT_NAME: Final = "cache"
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 
 
 def cache_script(package: str, name: str) -> str:
-    """Return the SQL that makes a cache table and its row of `containers`.
+    """Return the SQL that makes a cache table and its row of `containers`: the file `cache.sql` of a store's package.
 
-    Each store has the statements in its file `cache.sql`. The index on the expiry column contains the rows to remove
-    first.
-
-    Args:
-        package: of the store; it contains `cache.sql`.
-        name: of the mapping and of the table.
-
-    Raises:
-        ConfigError: a mapping cannot be called so.
+    The index on the expiry column contains the rows to remove first. Raises ConfigError: a mapping cannot be called so.
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(f"cache name {name!r}: write a letter and up to 39 letters, digits or underscores")
@@ -47,27 +51,33 @@ CONFIG_COLUMNS: Final = {
 }
 
 
-def foreign(table: str, columns: Iterable[str], wanted: Iterable[str]) -> str:
-    """Return what a table with the name of one of the plugin's or kvref's lacks, empty if it is that table.
+def naming_of(column: Column | None, collation: str) -> Naming:
+    """Return how names of containers are read and compared, by the column `name` and its collation."""
+    charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+    if charset.name in OTHER_CHARSETS:
+        charset = UTF8MB4
+    known = collations.known(collation.lower())
+    if known is None:
+        return Naming(charset, width)
+    order = collations.order(known)
+    return Naming(charset, width, order.folded, cmp_to_key(order.compare))
 
-    Args:
-        table: its name.
-        columns: its columns.
-        wanted: columns that the plugin's or kvref's table has.
-    """
+
+def foreign(table: str, columns: Iterable[str], wanted: Iterable[str]) -> str:
+    """Return what a table with the name of one of the plugin's or kvref's lacks of its columns, empty if nothing."""
     there = {each.lower() for each in columns}
     lacks = [each for each in wanted if each not in there]
     whose = "the plugin's" if wanted in CONFIG_COLUMNS.values() else "kvref's"
     return f"the table {table} is not {whose}, it lacks {', '.join(lacks)}" if lacks else ""
 
 
-class Kept(Protocol):
+class SharedMappings(Protocol):
     """Mappings that several processes of a server read once: the first reading counts for all of them."""
 
     def find(self, name: str) -> Mapping | None:
         """Return the mapping that is kept under a name, as it was read; of its columns only names are known."""
 
-    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+    def add(self, name: str, mapping: Mapping) -> Mapping | None:
         """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
 
 
@@ -77,13 +87,9 @@ BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAUL
 
 
 def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[str]]:
-    """Read the configuration and choose the default mapping.
+    """Read the configuration, choose the default mapping, and return a sentence for each row that cannot be used.
 
-    Returns:
-        The directory, and one sentence for each row that cannot be used.
-
-    Raises:
-        ConfigError: no usable row, or options that the profile does not do without.
+    Raises ConfigError: no usable row, or options that the profile does not do without.
     """
     delimiter, separator, problems = read_options(catalog, profile)
     policies, passed_over = read_policies(catalog, profile)
@@ -108,13 +114,9 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
 
 
 def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list[str]]:
-    """Read the options.
+    """Return delimiter and separator of the options, and one sentence for each that is missing.
 
-    Returns:
-        Delimiter, separator, and one sentence for each that is missing.
-
-    Raises:
-        ConfigError: the profile does not do without what is missing.
+    Raises ConfigError: the profile does not do without what is missing.
     """
     problems: list[str] = []
     try:
@@ -144,20 +146,11 @@ _POLICY_ROW: Final = "('cache_policy', 'innodb_only', 'innodb_only', 'innodb_onl
 
 
 def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[str]]:
-    """Read the policies in force.
+    """Return the policies in force, and one sentence for each that is passed over.
 
     The plugin reads the second to the fifth column, and those of an ENUM only, by the member's number
-    (innodb_read_cache_policy; more:policy-141, more:policy-151 to more:policy-157).
-
-    Args:
-        catalog: the store.
-        profile: decides what a missing row means and which cells count.
-
-    Returns:
-        The policies, and one sentence for each that is passed over.
-
-    Raises:
-        ConfigError: there is none and the profile does not do without.
+    (innodb_read_cache_policy; more:policy-141, more:policy-151 to more:policy-157). Raises ConfigError: there is none,
+    and the profile does not do without.
     """
     cells = catalog.policies()
     if cells is None:
@@ -168,55 +161,33 @@ def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[st
             )
         return Policies(), [f"cache_policies is missing or empty: innodb_only is used: give it the row {_POLICY_ROW}"]
     by_name = {cell.column.lower(): cell for cell in cells}
+    words = ", ".join(policy.value for policy in Policy)
     chosen: list[Policy] = []
     problems: list[str] = []
-    for place, kind in enumerate(POLICY_KINDS, 1):
+    for position, kind in enumerate(POLICY_KINDS, 1):
         if profile["cache.policy_words"] == "enum":
-            cell = cells[place] if place < len(cells) else None
-            policy = None if cell is None else _of_member(cell)
+            cell = cells[position] if position < len(cells) else None
+            policy = None if cell is None else dict(enumerate(Policy, 1)).get(cell.member or 0)
         else:
             cell = by_name.get(f"{kind}_policy")
-            policy = None if cell is None else _of_word(cell)
+            policy = next((each for each in Policy if cell is not None and each.value == cell.word), None)
         if policy is None:
             what = f"has no column for {kind}" if cell is None else f"{cell.column} is {cell.word!r}"
-            problems.append(
-                f"cache_policies: {what}: innodb_only is used: write one of {_words()} into an ENUM of them"
-            )
+            problems.append(f"cache_policies: {what}: innodb_only is used: write one of {words} into an ENUM of them")
         chosen.append(policy or Policy.TABLE)
     return Policies(*chosen), problems
 
 
-def _of_member(cell: PolicyCell) -> Policy | None:
-    policies = list(Policy)
-    return policies[cell.member - 1] if cell.member is not None and 1 <= cell.member <= len(policies) else None
-
-
-def _of_word(cell: PolicyCell) -> Policy | None:
-    return next((policy for policy in Policy if policy.value == cell.word), None)
-
-
-def _words() -> str:
-    return ", ".join(policy.value for policy in Policy)
-
-
 def find(
-    catalog: Catalog, profile: Profile, naming: Naming, name: str, kept: Kept | None = None
+    catalog: Catalog, profile: Profile, naming: Naming, name: str, shared: SharedMappings | None = None
 ) -> tuple[Mapping | None, str]:
-    """Read one container by name, for a command that switches or binds a mapping.
+    """Return one container, by the name that a client sent, as a mapping, or None and the reason why there is none.
 
-    Args:
-        catalog: the store.
-        profile: decides how a row is checked and under which spelling it is kept.
-        naming: how names compare.
-        name: the name that the client sent.
-        kept: mappings that other processes of the server have read; None for a single process.
-
-    Returns:
-        The mapping and an empty text, or None and the reason why there is no mapping.
+    `shared`: mappings that other processes of the server have read; None for a single process.
     """
     fold = naming.fold
-    place = str if profile["containers.kept"] == "by-spelling" else fold
-    first = kept.find(place(name)) if kept is not None else None
+    fold_key = str if profile["containers.kept"] == "by-spelling" else fold
+    first = shared.find(fold_key(name)) if shared is not None else None
     if first is not None:
         check_again(first, catalog, profile)
         return first, ""
@@ -227,8 +198,8 @@ def find(
         mapping = check(row, catalog, profile)
     except ConfigError as error:
         return None, str(error)
-    first = kept.keep(place(row.name), mapping) if kept is not None else None
-    if first is not None and place(name) == place(row.name):
+    first = shared.add(fold_key(row.name), mapping) if shared is not None else None
+    if first is not None and fold_key(name) == fold_key(row.name):
         check_again(first, catalog, profile)
         return first, ""
     return mapping, ""

@@ -29,12 +29,7 @@ def _same(cell: Cell) -> Cell:
 
 
 def text(charset: Charset, padding: int) -> ColumnCodec | None:
-    """Return the form of a text column, None where cells are what SQL shows.
-
-    Args:
-        charset: of the column.
-        padding: bytes to which the wire pads with spaces (CHAR), 0 for none.
-    """
+    """Return the form of a text column, None where cells are what SQL shows; `padding`: bytes of CHAR on the wire."""
     space = charset.encode(" ")
 
     def to_sql(cell: str | bytes) -> str | bytes:
@@ -56,11 +51,6 @@ def text(charset: Charset, padding: int) -> ColumnCodec | None:
         return padded if charset.unit or isinstance(cell, bytes) else padded.decode("utf-8", "surrogateescape")
 
     return ColumnCodec(to_sql, from_sql, pads=bool(padding)) if charset.unit or padding else None
-
-
-def fixed_bytes(width: int) -> ColumnCodec:
-    """Return the form of BINARY(n): shorter content, as SQLite lets SQL write it, is padded with NUL."""
-    return ColumnCodec(_same, lambda cell: _raw(cell, str.encode, width))
 
 
 def _digits(number: int) -> bytes:
@@ -116,12 +106,7 @@ def bit_set(members: Sequence[str]) -> ColumnCodec:
 
 
 def raw(stored: Callable[[str], bytes], width: int) -> ColumnCodec:
-    """Return the form of a type that the plugin does not convert: InnoDB's bytes.
-
-    Args:
-        stored: from SQL's text to these bytes.
-        width: their number.
-    """
+    """Return the form of a type that the plugin does not convert: `width` bytes, which `stored` makes of SQL's text."""
     return ColumnCodec(_same, lambda cell: _raw(cell, stored, width))
 
 
@@ -162,7 +147,6 @@ def _nines(digits: str) -> list[str]:
 
 
 def decimal_width(precision: int, scale: int) -> int:
-    """Return the bytes of a DECIMAL."""
     return sum(digits // 9 * 4 + _DECIMAL_BYTES[digits % 9] for digits in (precision - scale, scale))
 
 

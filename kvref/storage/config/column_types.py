@@ -32,11 +32,10 @@ class Declared:
     """A declared type in its parts, and the rules of a profile for types.
 
     Args:
-        name: name of the column.
+        name, charset: of the column.
         word: the type's name in upper case.
         arguments: the text in the parentheses.
         unsigned: UNSIGNED or ZEROFILL follows the type.
-        charset: character set of its text.
         pads: the wire shows CHAR and BINARY padded.
         raw: what the plugin does not convert has InnoDB's storage form on the wire.
     """
@@ -50,13 +49,11 @@ class Declared:
     raw: bool
 
     def number(self, position: int, missing: int) -> int:
-        """Return an argument, or what counts where it is missing."""
         given = self.arguments.split(",")
         return int(given[position]) if position < len(given) and given[position].strip() else missing
 
     @property
     def members(self) -> list[str]:
-        """The members of an ENUM or SET."""
         return [member.replace("''", "'") for member in _MEMBER.findall(self.arguments)]
 
 
@@ -64,18 +61,15 @@ def column_of(
     name: str, declared: str, collation: str, profile: Profile, charset: Charset | None = None
 ) -> Column | None:
     """Return the column of a declared type, or None if no mapping can use the type.
-    Args:
-        name: the column's name.
-        declared: its type as in CREATE TABLE.
-        collation: its collation as SQLite names it.
-        profile: decides the default character set, padding, and what types without conversion show.
-        charset: character set of the column, if the store reports it; by default that of the collation.
+
+    The collation is SQLite's name; the character set is that of the collation unless the store reports one.
     """
     match = _DECLARED.fullmatch(declared)
     if match is None:
         return None
     word = " ".join(match[1].upper().split())
-    make = _KINDS.get(word)
+    raw = profile["store.storage_types"] == "raw"
+    make = _KINDS.get(word) or (_RAW_KINDS.get(word) if raw else None)
     if make is None or not (word in _LISTS or _NUMBERS.fullmatch(match[2] or "")):
         return None
     return make(
@@ -86,7 +80,7 @@ def column_of(
             unsigned=match[3].upper().strip() not in ("", "SIGNED"),
             charset=charset or CHARSETS[collations.charset_of(collation) or str(profile["store.default_charset"])],
             pads=profile["store.char_padding"] == "shown",
-            raw=profile["store.storage_types"] == "raw",
+            raw=raw,
         )
     )
 
@@ -109,12 +103,9 @@ _DEFAULT: Final = re.compile(r"'?(-?\d{1,20})'?", re.ASCII)
 
 
 def as_bigint(declared: str, default: str | None, *, nullable: bool) -> str:
-    """Return the definition of a column that becomes a BIGINT, for an ALTER TABLE of MySQL.
+    """Return the definition of a column that becomes a BIGINT, for an ALTER TABLE of MySQL; see `constraints`.
 
-    Args:
-        declared: its type so far; an integer column keeps its sign, since its numbers may be negative.
-        default: see `constraints`.
-        nullable: see `constraints`.
+    An integer column keeps its sign, since its numbers may be negative.
     """
     match = _DECLARED.fullmatch(declared)
     signed = match is not None and match[1].upper() in _BITS and match[3].upper().strip() in ("", "SIGNED")
@@ -122,19 +113,14 @@ def as_bigint(declared: str, default: str | None, *, nullable: bool) -> str:
 
 
 def constraints(default: str | None, *, nullable: bool) -> str:
-    """Return NOT NULL and DEFAULT of a column as they follow its type, "" where it has neither.
-
-    Args:
-        default: as the store shows it, None where there is none; only a number is kept.
-        nullable: NULL is allowed.
-    """
+    """Return NOT NULL and DEFAULT of a column, if that is a number as the store shows it, as they follow its type."""
     number = _DEFAULT.fullmatch(default or "")
     return ("" if nullable else " NOT NULL") + (f" DEFAULT {number[1]}" if number else "")
 
 
-def _date(declared: Declared) -> Column | None:
+def _date(declared: Declared) -> Column:
     # To InnoDB an integer of three bytes (type-133).
-    return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, codec=codecs.READS_ZERO) if declared.raw else None
+    return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, codec=codecs.READS_ZERO)
 
 
 def _year(declared: Declared) -> Column:
@@ -143,17 +129,13 @@ def _year(declared: Declared) -> Column:
     return Column(declared.name, Kind.INTEGER, low=1901, high=2155)
 
 
-def _enum(declared: Declared) -> Column | None:
-    if not declared.raw:
-        return None
+def _enum(declared: Declared) -> Column:
     # The wire has the member's number; the plugin takes any number of the same byte or two (type-020, type-140).
     high = 0xFF if len(declared.members) <= 0xFF else 0xFFFF
     return Column(declared.name, Kind.INTEGER, high=high, codec=codecs.enum(declared.members))
 
 
-def _set(declared: Declared) -> Column | None:
-    if not declared.raw:
-        return None
+def _set(declared: Declared) -> Column:
     size = next(size for size in (1, 2, 3, 4, 8) if len(declared.members) <= 8 * size)
     return Column(declared.name, Kind.INTEGER, high=(1 << 8 * size) - 1, codec=codecs.bit_set(declared.members))
 
@@ -186,7 +168,7 @@ def _binary(declared: Declared) -> Column:
     fixed = declared.word == "BINARY"
     width = declared.number(0, 1 if fixed else 0) or None
     padded = bool(width) and fixed and declared.pads
-    codec = codecs.fixed_bytes(width or 0) if padded else None
+    codec = codecs.raw(str.encode, width or 0) if padded else None  # SQLite lets SQL write shorter content
     return Column(
         declared.name, Kind.BYTES, width, counts_bytes=True, cuts=True, fixed=padded, indexable=not fixed, codec=codec
     )
@@ -195,9 +177,7 @@ def _binary(declared: Declared) -> Column:
 def _stored(width: Callable[[Declared], int], stored: Callable[[Declared], Callable[[str], bytes]]) -> _Maker:
     """Make a column of a type that the plugin does not convert: a number of bytes, and what SQL's text becomes."""
 
-    def make(declared: Declared) -> Column | None:
-        if not declared.raw:
-            return None
+    def make(declared: Declared) -> Column:
         size = width(declared)
         codec = codecs.raw(stored(declared), size)
         return Column(declared.name, Kind.BYTES, size, counts_bytes=True, cuts=True, fixed=True, codec=codec)
@@ -205,9 +185,7 @@ def _stored(width: Callable[[Declared], int], stored: Callable[[Declared], Calla
     return make
 
 
-def _floating(declared: Declared) -> Column | None:
-    if not declared.raw:
-        return None
+def _floating(declared: Declared) -> Column:
     # FLOAT(p) with more than 24 bits is a DOUBLE; FLOAT(m,d) is not.
     single = declared.word == "FLOAT" and ("," in declared.arguments or declared.number(0, 0) <= 24)
     size, code = (4, "f") if single else (8, "d")
@@ -215,9 +193,9 @@ def _floating(declared: Declared) -> Column | None:
     return Column(declared.name, Kind.BYTES, size, counts_bytes=True, exact=True, codec=codec)
 
 
-def _opaque(declared: Declared) -> Column | None:
+def _opaque(declared: Declared) -> Column:
     # A BLOB to InnoDB; what SQL wrote is shown as its text, not in MySQL's binary form.
-    return Column(declared.name, Kind.BYTES) if declared.raw else None
+    return Column(declared.name, Kind.BYTES)
 
 
 def _fraction_bytes(declared: Declared) -> int:
@@ -229,13 +207,17 @@ _decimal = _stored(
     lambda d: codecs.decimal(d.number(0, 10), d.number(1, 0)),
 )
 _bit = _stored(lambda d: (d.number(0, 1) + 7) // 8, lambda d: codecs.bits((d.number(0, 1) + 7) // 8))
-_Maker = Callable[[Declared], Column | None]
+_Maker = Callable[[Declared], Column]
 _KINDS: Final[dict[str, _Maker]] = {
     **dict.fromkeys(_BITS, _integer),
     **dict.fromkeys(("CHAR", "CHARACTER", "VARCHAR", "CHARACTER VARYING", "CHAR VARYING"), _characters),
     **{f"{size}TEXT": _text for size in _LIMITS},
     **{f"{size}BLOB": _blob for size in _LIMITS},
     **dict.fromkeys(("BINARY", "VARBINARY"), _binary),
+    "YEAR": _year,
+}
+# Types that the plugin does not convert.
+_RAW_KINDS: Final[dict[str, _Maker]] = {
     **dict.fromkeys(("DECIMAL", "NUMERIC", "DEC", "FIXED"), _decimal),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DOUBLE PRECISION", "REAL"), _floating),
     **dict.fromkeys(
@@ -243,7 +225,6 @@ _KINDS: Final[dict[str, _Maker]] = {
     ),
     "ENUM": _enum,
     "SET": _set,
-    "YEAR": _year,
     "DATE": _date,
     "DATETIME": _stored(lambda d: 5 + _fraction_bytes(d), lambda d: codecs.date_time(d.number(0, 0))),
     "TIMESTAMP": _stored(lambda d: 4 + _fraction_bytes(d), lambda d: codecs.timestamp(d.number(0, 0))),

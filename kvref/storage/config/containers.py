@@ -26,13 +26,8 @@ class ColumnDetails:
     """One column as its table declares it.
 
     Args:
-        name: as the table spells it.
-        declared: its type as in CREATE TABLE.
-        charset: character set of its text, empty for other types.
-        collation: of its text by MySQL's name, or one of SQLite's own; empty for other types.
-        nullable: NULL is allowed.
+        charset, collation: of its text, by MySQL's name or one of SQLite's own; empty for other types.
         default: it has a DEFAULT.
-        auto_increment: SQL fills in the next number.
         generated: `virtual`, `stored`, or empty for an ordinary column.
     """
 
@@ -52,22 +47,14 @@ class ColumnDetails:
 
     @property
     def unsigned(self) -> bool:
-        """Return whether its numbers have no sign."""
         return "UNSIGNED" in self.declared.upper() or "ZEROFILL" in self.declared.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class TableDetails:
-    """One table.
+    """One table; names of its parts, and of tables that its foreign keys refer to, and whose foreign keys refer to it.
 
-    Args:
-        columns: by name, in the order of the table.
-        triggers: their names.
-        checks: names of CHECK constraints.
-        fulltext: names of FULLTEXT indexes.
-        refers_to: tables that its foreign keys refer to.
-        referred_by: tables whose foreign keys refer to it.
-        cascading: those of them that do something then: ON DELETE or ON UPDATE CASCADE or SET NULL.
+    `cascading`: those of them that change or delete rows then: ON DELETE or ON UPDATE CASCADE or SET NULL.
     """
 
     columns: dict[str, ColumnDetails] = field(default_factory=dict)
@@ -105,14 +92,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Vindex:
-    """What finds the shard of a row in Vitess: the primary vindex of its table.
-
-    Args:
-        keyspace: of table and vindex.
-        name: of the vindex; empty: the table has none.
-        kind: its type, for example `xxhash`.
-        columns: whose values it takes.
-    """
+    """The primary vindex of a table of Vitess, which finds the shard of a row by columns; no `name`: it has none."""
 
     keyspace: str
     name: str
@@ -121,7 +101,6 @@ class Vindex:
 
     @property
     def source(self) -> str:
-        """Return its quoted name."""
         return ".".join([f"`{each.replace('`', '``')}`" for each in (self.keyspace, self.name)])
 
 
@@ -143,7 +122,7 @@ class Table:
         hidden: a FULLTEXT index stores its document IDs in a hidden column.
         beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
-        hides: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
+        denial: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
         vindex: what distributes its rows over the shards of Vitess; None: they are in one database.
     """
 
@@ -160,18 +139,15 @@ class Table:
     hidden: bool = False
     beginnings: dict[str, int] = field(default_factory=dict)
     cascades: bool = False
-    hides: str = ""
+    denial: str = ""
     vindex: Vindex | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCell:
-    """One cell of the first row in primary key order.
+    """One cell of the first row in primary key order; `word`: as in SQL, None for NULL.
 
-    Args:
-        column: the column's name.
-        word: what SQL shows; None for NULL.
-        member: its number in the column's ENUM, from 1; None where the column is none, or for NULL.
+    `member`: its number in the column's ENUM, from 1; None where the column is of another type, or for NULL.
     """
 
     column: str
@@ -191,8 +167,7 @@ class Catalog(Protocol):
     def policies(self) -> list[PolicyCell] | None:
         """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
 
-    def naming(self) -> Naming:
-        """Return how names of containers are read and compared."""
+    def naming(self) -> Naming: ...
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and indexes, None without such a table; raises RowError if it cannot be mapped."""
@@ -202,51 +177,53 @@ class Catalog(Protocol):
 
 
 def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
-    """Return the mapping of a row of `containers`.
+    """Return the mapping of a row of `containers`; a ConfigError names the row, what is wrong and how to fix it."""
+    try:
+        return _checked(row, catalog, profile)
+    except RowError as error:
+        raise RowError(f"container {row.name!r}: {error}", error.rule) from error
+    except ConfigError as error:
+        raise ConfigError(f"container {row.name!r}: {error}") from error
 
-    Raises:
-        ConfigError: names the row, what is wrong and how to fix it.
-    """
-    where = f"container {row.name!r}"
+
+def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     for column in ("db_schema", "db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
         if getattr(row, column) is None:
-            raise RowError(f"{where}: {column} is NULL: name one", f"null-{column}")
+            raise RowError(f"{column} is NULL: name one", f"null-{column}")
     for column in ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
         if not getattr(row, column):
-            raise RowError(f"{where}: {column} is empty: name one", f"empty-{column}")
+            raise RowError(f"{column} is empty: name one", f"empty-{column}")
     if profile["containers.null_option"] == "refused":
-        _refuse_null_options(where, row)
-    table = _table(where, row, catalog, profile)
+        _refuse_null_options(row)
+    table = _table(row, catalog, profile)
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
-    _refuse_unseen(where, table, row, names)
+    _refuse_unreadable(table, row, names)
     if table.virtual and profile["containers.virtual_columns"] == "refused":
         columns = ", ".join(sorted(table.virtual))
-        raise RowError(
-            f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
-        )
-    key = _column(where, table, row.key_columns or "", "key column", _key_types(profile))
-    _check_key(where, key, profile)
-    values = tuple(_column(where, table, name, "value column", _VALUE_TYPES) for name in names)
+        raise RowError(f"table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns")
+    key = _column(table, row.key_columns or "", "key column", _key_types(profile))
+    _check_key(key, profile)
+    values = tuple(_column(table, name, "value column", _VALUE_TYPES) for name in names)
     if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
-        _check_several(where, table, values)
+        _check_several(table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
-        raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
-    index, indexed = key_index(where, table, key, row.unique_idx_name_on_key or "", profile)
+        raise RowError(f"the key column {key.name} cannot be a value column too", "key-among-values")
+    index, indexed = key_index(table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     if table.vindex is not None:
-        _check_vindex(where, table.source, table.vindex, key)
-    flags, cas, expiry = _option_columns(where, table, row, (key, *values), catalog, profile)
+        _check_vindex(table.source, table.vindex, key)
+    flags, cas, expiry = _option_columns(table, row, (key, *values), catalog, profile)
     if profile["containers.narrow_cas"] == "refused":
-        _refuse_narrow_cas(where, table, row, cas, catalog, profile)
+        _refuse_narrow_cas(table, row, cas, catalog, profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     secondary = indexed != table.clustered
     clustered = table.columns.get(table.clustered[0]) if secondary and table.clustered else None
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
-        columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
+        columns=frozenset(table.order), behind=tuple(_following_columns(table, column) for column in values),
         secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades,
         other_unique=bool(table.unique.keys() - {index}), row=row,
@@ -254,24 +231,23 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     )  # fmt: skip
 
 
-def _refuse_unseen(where: str, table: Table, row: Container, values: list[str]) -> None:
+def _refuse_unreadable(table: Table, row: Container, values: list[str]) -> None:
     """Refuse a row that names a column which may be there unseen: taken for an option not in use, it would be lost."""
     options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
     unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
-    if table.hides and unseen:
-        text = f"{where}: the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
-        raise RowError(f"{text} {table.hides}", "unseen")
+    if table.denial and unseen:
+        text = f"the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
+        raise RowError(f"{text} {table.denial}", "unseen")
 
 
-def _check_key(where: str, key: Column, profile: Profile) -> None:
+def _check_key(key: Column, profile: Profile) -> None:
     maps_bytes = profile["containers.binary_key"] == "mapped"
     if key.kind is Kind.INTEGER or (key.indexable and maps_bytes) or (key.kind is Kind.TEXT and key.cuts):
         return
-    raise RowError(f"{where}: the key column {key.name} should be {_key_types(profile)}", "key-type")
+    raise RowError(f"the key column {key.name} should be {_key_types(profile)}", "key-type")
 
 
 def refuse_without_vindex(source: str, vindex: Vindex) -> None:
-    """Raise RowError for a table of a sharded keyspace that has no vindex."""
     if not vindex.name:
         raise RowError(
             f"{source} has no vindex, and its keyspace {vindex.keyspace} is sharded: give it one of the key column,"
@@ -282,29 +258,26 @@ def refuse_without_vindex(source: str, vindex: Vindex) -> None:
 
 # Vindexes that take a text for another one as the usual collations do; all others compare bytes.
 _FOLDING: Final = ("unicode_loose_md5", "unicode_loose_xxhash")
-
-
 # Character sets whose bytes a client with utf8mb4 sends, too.
 _HASHED: Final = ("utf8mb4", "utf8mb3", "utf8", "ascii")
 
 
-def _check_vindex(where: str, source: str, vindex: Vindex, key: Column) -> None:
-    """Refuse a table in which a key does not say which shard has its row."""
+def _check_vindex(source: str, vindex: Vindex, key: Column) -> None:
     if vindex.columns != (key.name,):
         raise RowError(
-            f"{where}: {source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
+            f"{source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
             f" that no key says which shard has its row: make a vindex of {key.name} the first one of the table",
             "vindex-of-others",
         )
     if key.kind is Kind.TEXT and key.charset.name not in _HASHED:
         raise RowError(
-            f"{where}: the key column {key.name} of {source} has character set {key.charset.name}, in which its vindex"
+            f"the key column {key.name} of {source} has character set {key.charset.name}, in which its vindex"
             f" {vindex.name} may have hashed other bytes: use one of {', '.join(_HASHED)}",
             "vindex-compares-bytes",
         )
     if key.kind is Kind.TEXT and not key.collation.endswith("_bin") and vindex.kind not in _FOLDING:
         raise RowError(
-            f"{where}: the key column {key.name} of {source} compares by {key.collation}, and its vindex {vindex.name}"
+            f"the key column {key.name} of {source} compares by {key.collation}, and its vindex {vindex.name}"
             f" ({vindex.kind}) by bytes: one key would have rows in several shards: use a collation _bin, VARBINARY, or"
             f" a vindex {' or '.join(_FOLDING)}",
             "vindex-compares-bytes",
@@ -316,23 +289,16 @@ def _key_types(profile: Profile) -> str:
     return f"INTEGER, CHAR or VARCHAR{more}"
 
 
-def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:
+def _table(row: Container, catalog: Catalog, profile: Profile) -> Table:
     named = table_name(row, profile)
-    try:
-        table = None if named is None else catalog.table(*named)
-    except RowError as error:
-        raise RowError(f"{where}: {error}", error.rule) from error
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+    table = None if named is None else catalog.table(*named)
     if table is None:
-        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
-        raise RowError(text, "no-table")
+        raise RowError(f"there is no table {row.db_schema}.{row.db_table}: create it or correct the row", "no-table")
     return table
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    """Bring a mapping up to date after DDL; see `checked` and `take_over`."""
-    take_over(mapping, checked(mapping, catalog, profile))
+    update_mapping(mapping, checked(mapping, catalog, profile))
 
 
 def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | ConfigError:
@@ -344,7 +310,7 @@ def checked(mapping: Mapping, catalog: Catalog, profile: Profile) -> Mapping | C
         return error
 
 
-def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
+def update_mapping(mapping: Mapping, found: Mapping | ConfigError) -> None:
     """Bring a mapping up to date: columns are found by name again, or it gets a fault.
 
     What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
@@ -363,12 +329,7 @@ def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
 
 
 def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
-    """Return schema and name of the table that a row names, None where no table can be called so.
-
-    Args:
-        row: neither db_schema nor db_table is NULL.
-        profile: names as of files, or as in SQL.
-    """
+    """Return schema and name of the table that a row names, as files or as in SQL; None where it cannot exist."""
     schema: str | None = row.db_schema or ""
     name: str | None = row.db_table or ""
     if profile["containers.table_names"] != "sql":
@@ -378,31 +339,31 @@ def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
     return None if schema is None or name is None else (schema, name)
 
 
-def _behind(table: Table, column: Column) -> tuple[Column, ...]:
+def _following_columns(table: Table, column: Column) -> tuple[Column, ...]:
     """Return what follows a column in InnoDB's record, up to a column whose storage form never reads as digits."""
     record = [name for name in table.order if name not in table.clustered]
     following = record[record.index(column.name) + 1 :] if column.name in record else []
     return tuple(table.columns[name] for name in takewhile(table.columns.__contains__, following))
 
 
-def _refuse_null_options(where: str, row: Container) -> None:
+def _refuse_null_options(row: Container) -> None:
     for what in ("flags", "cas_column", "expire_time_column"):
         if getattr(row, what) is None:
-            text = f"{where}: {what} has an invalid NULL value: write '0' for a feature that is not in use"
+            text = f"{what} has an invalid NULL value: write '0' for a feature that is not in use"
             raise RowError(text, "null-option")
 
 
-def _check_several(where: str, table: Table, values: tuple[Column, ...]) -> None:
+def _check_several(table: Table, values: tuple[Column, ...]) -> None:
     wrong = [column.name for column in values if column.kind is Kind.BYTES and (column.cuts or column.exact)]
     if wrong:
         raise RowError(
-            f"{where}: the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
+            f"the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
             "bytes-among-several",
         )
 
 
 def _option_columns(
-    where: str, table: Table, row: Container, used: tuple[Column, ...], catalog: Catalog, profile: Profile
+    table: Table, row: Container, used: tuple[Column, ...], catalog: Catalog, profile: Profile
 ) -> tuple[Column | None, Column | None, Column | None]:
     """Return the columns for flags, cas and expiry.
 
@@ -417,25 +378,22 @@ def _option_columns(
         if name in names and not refuses:
             found.append(None)
             continue
-        column = option_column(where, table, name, what, partial(_to_64_bits, row, catalog, profile))
+        column = option_column(table, name, what, partial(_to_64_bits, row, catalog, profile))
         found.append(column)
         names += [] if column is None else [column.name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice and refuses:
-        text = f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself"
+        text = f"column {', '.join(twice)} is mapped twice: a write would contradict itself"
         raise RowError(text, "mapped-twice")
     flags, cas, expiry = found
     return flags, cas, expiry
 
 
-def _refuse_narrow_cas(
-    where: str, table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile
-) -> None:
-    """Refuse a cas column in which numbers recur."""
+def _refuse_narrow_cas(table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile) -> None:
     if cas is None or not repeats(cas):
         return
     raise RowError(
-        f"{where}: the cas_column {cas.name} in table {table.source} has numbers from {cas.low} to {cas.high}, so that"
+        f"the cas_column {cas.name} in table {table.source} has numbers from {cas.low} to {cas.high}, so that"
         f" a number would recur and an outdated cas would overwrite: {_to_64_bits(row, catalog, profile, cas.name)}",
         "narrow-cas",
     )
@@ -452,45 +410,38 @@ def _to_64_bits(row: Container, catalog: Catalog, profile: Profile, column: str)
     return catalog.to_64_bits(*named, column)
 
 
-def _column(where: str, table: Table, name: str, what: str, types: str) -> Column:
+def _column(table: Table, name: str, what: str, types: str) -> Column:
     if name in table.columns:
         return table.columns[name]
     if name in table.unusable:
         declared = table.unusable[name]
         of = f"is of type {declared}" if declared else "has no declared type"
-        raise RowError(f"{where}: the {what} {name} {of}: it should be {types}", f"{what.replace(' column', '')}-type")
+        raise RowError(f"the {what} {name} {of}: it should be {types}", f"{what.replace(' column', '')}-type")
     columns = (*table.columns, *table.unusable)
     known = ", ".join(columns)
     raise RowError(
-        f"{where}: table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
+        f"table {table.source} has no {what} {name!r}: its columns are {known}{_meant_column(name, columns)}",
         f"no-{what.replace(' ', '-')}",
     )
 
 
-def _nearly(name: str, columns: tuple[str, ...]) -> str:
+def _meant_column(name: str, columns: tuple[str, ...]) -> str:
     """Return a hint where the name differs from a column's in what is compared too; else ""."""
     meant = next((each for each in columns if each.casefold() == name.strip(" `,;|").casefold()), None)
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
-def key_index(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
+def key_index(table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
     """Return the name of the index on the key as its table has it, and the columns of the index.
 
-    Args:
-        where: the row of `containers`, for messages.
-        table: of the row.
-        key: the key column.
-        index: value of `unique_idx_name_on_key`.
-        profile: whether a PRIMARY KEY may have further columns.
-
-    Raises:
-        RowError: there is no such unique index, or it is on other columns.
+    `index` is the value of `unique_idx_name_on_key`. Raises RowError: there is no such unique index, or it is on other
+    columns; a PRIMARY KEY may have further ones in some profiles.
     """
     named = next((name for name in table.unique if name.lower() == index.lower()), None)
     if named is None:
         known = ", ".join(table.unique) or "none"
         raise RowError(
-            f"{where}: {index!r} is not a unique index of table {table.source} (unique indexes: {known}):"
+            f"{index!r} is not a unique index of table {table.source} (unique indexes: {known}):"
             f" the index on key column must be a unique index",
             "no-unique-index",
         )
@@ -498,44 +449,35 @@ def key_index(where: str, table: Table, key: Column, index: str, profile: Profil
     starts = columns[0] == key.name and columns == table.unique.get("PRIMARY")
     if columns != (key.name,) and not (starts and profile["containers.composite_primary"] == "blind"):
         raise RowError(
-            f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
+            f"index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
             "index-of-others",
         )
     return named, columns
 
 
-def option_column(
-    where: str, table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]
-) -> Column | None:
+def option_column(table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]) -> Column | None:
     """Return the column for flags, cas numbers or expiry times, None where the option is not in use.
 
-    Args:
-        where: the row of `containers`, for messages.
-        table: of the row.
-        name: value of the option column, None for NULL.
-        what: the option column.
-        to_64_bits: returns the SQL that makes a column of the table a BIGINT.
-
-    Raises:
-        RowError: the column holds no integers.
+    `name` is the value of the option column `what`, None for NULL; `to_64_bits` returns the SQL that makes a column a
+    BIGINT. Raises RowError: the column holds no integers.
     """
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):
         return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
     if column is None or column.kind is not Kind.INTEGER:
         mend = "" if name in table.generated else f": {to_64_bits(name)}"
-        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
+        raise RowError(f"the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
     return column
 
 
 # These characters stand for themselves, any other is @ and four lower-case digits (cont-033, 036..041).
 _NAME: Final = re.compile(r"(?:[0-9A-Za-z_]|@[0-9a-f]{4})+")
-_PLAIN: Final = re.compile(r"[0-9A-Za-z_]")
+_UNCODED: Final = re.compile(r"[0-9A-Za-z_]")
 _CODED: Final = re.compile(r"@([0-9a-f]{4})")
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _PARTITION: Final = re.compile(r"#[Pp]#")
 # Letters whose code is @ and two characters of a table of MySQL's: four digits are never their file's name.
-_SHORT: Final = (
+_SHORT_CODES: Final = (
     ("\u00c0", "\u05ff"),
     ("\u1e00", "\u1fff"),
     ("\u2160", "\u217f"),
@@ -547,22 +489,17 @@ _SHORT: Final = (
 def file_names(schema: str, table: str, *, canonical: bool) -> tuple[str, str]:
     """Return the names that InnoDB looks for: of the path `schema/table` the last two parts, wherever they stand.
 
-    Args:
-        schema: as `containers` has it.
-        table: the same; both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001).
-        canonical: a partition's suffix, `t#P#p0`, belongs to the name; otherwise the table without it is meant
-            (path-002).
+    Both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001). A partition's suffix, `t#P#p0`, belongs to
+    the name only if it is `canonical` (path-002).
     """
     schema, table = _SEPARATOR.split(f"{schema}/{table}")[-2:]
     return schema, table if canonical else _PARTITION.split(table)[0]
 
 
 def sql_name(name: str, *, canonical: bool) -> str | None:
-    """Return the name SQL has for a table or schema, None where no file is called so.
+    """Return the name in SQL of a table or schema, `t-x` for `t@002dx`; None where no file is called so.
 
-    Args:
-        name: as `containers` has it: `t@002dx` is SQL's `t-x`.
-        canonical: only the spelling that the file has counts, not another code of the same characters (cont-037).
+    If it is `canonical`, only the file's own spelling counts, not another code of the same characters (cont-037).
     """
     if not _NAME.fullmatch(name) or (canonical and any(map(_never_coded, _CODED.findall(name)))):
         return None
@@ -571,4 +508,4 @@ def sql_name(name: str, *, canonical: bool) -> str | None:
 
 def _never_coded(digits: str) -> bool:
     character = chr(int(digits, 16))
-    return bool(_PLAIN.fullmatch(character)) or any(low <= character <= high for low, high in _SHORT)
+    return bool(_UNCODED.fullmatch(character)) or any(low <= character <= high for low, high in _SHORT_CODES)

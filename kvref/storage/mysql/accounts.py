@@ -44,13 +44,7 @@ _DENIED: Final = 1045
 
 
 def refusal(error: Exception, *, password: bool, encrypted: bool) -> str:
-    """Return why a login failed and the fix, in one line.
-
-    Args:
-        error: whatever PyMySQL raised while it connected.
-        password: the login has one.
-        encrypted: it uses TLS.
-    """
+    """Return why a login failed, by whatever PyMySQL raised while it connected, and the fix, in one line."""
     if isinstance(error, RuntimeError):  # a package that the account's method needs is missing
         return f"{error}: {EXTRA}"
     if not isinstance(error, pymysql.err.MySQLError) or isinstance(error, pymysql.err.InternalError):
@@ -74,13 +68,9 @@ def _of_denial(*, password: bool, encrypted: bool) -> str:
     return f"check the user, the host that it is for, and the password in KVREF_MYSQL_PASSWORD or password_file{more}"
 
 
-def account(say: Callable[[str], Sequence[Sequence[Any]]]) -> str:
-    """Return the account of a connection as GRANT names it.
-
-    Args:
-        say: returns the rows of a statement.
-    """
-    ((name,),) = say("SELECT CURRENT_USER()")
+def account(query: Callable[[str], Sequence[Sequence[Any]]]) -> str:
+    """Return the account of a connection as GRANT names it; `query` returns the rows of a statement."""
+    ((name,),) = query("SELECT CURRENT_USER()")
     user, _, host = str(name).rpartition("@")
     return "@".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in (user, host))
 
@@ -96,7 +86,6 @@ class _Sha256:
         self._connection = connection
 
     def authenticate(self, packet: Any) -> Any:
-        """Answer a packet of the server and return its last one."""
         self._connection._secure = _is_encrypted(self._connection)
         return _auth.sha256_password_auth(self._connection, packet)  # type: ignore[no-untyped-call]
 
@@ -109,7 +98,6 @@ class _Clear:
         self._connection = connection
 
     def authenticate(self, packet: Any) -> Any:  # noqa: ARG002 - PyMySQL's
-        """Send the password and return the server's answer."""
         return _auth._roundtrip(self._connection, self._connection.password + b"\0")  # type: ignore[attr-defined]
 
 
@@ -121,7 +109,6 @@ class _Dialog:
         self._password = connection.password
 
     def prompt(self, echo: bool, prompt: bytes) -> bytes:
-        """Return the answer to a prompt."""
         if echo:
             raise pymysql.err.OperationalError(
                 CR.CR_AUTH_PLUGIN_CANNOT_LOAD, f"prompt {prompt.decode(errors='replace')!r} of PAM is not supported"

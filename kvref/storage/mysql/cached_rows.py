@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Final
 
 from kvref.engine.plans.plan import HIT, CachedRow
 from kvref.protocol.hits import renamed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 
-T = TypeVar("T")
 _VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 
 
-class CachedRows(Mapping[bytes, CachedRow]):
+class CachedRows:
     """The kept rows of one mapping, those that are as new as the server and that no planned command writes.
 
     Args:
         cache: has them.
         table: returns the part of the cache.
-        spelling: returns how the table spells the key of a word, None if only the server knows that.
+        stored_key: returns the key of a word as the table stores it, None if only the server knows that.
         identity: returns what all words of one row have in common, None if only the server knows that.
         is_new: returns whether kept rows may be shown now.
     """
@@ -30,13 +29,13 @@ class CachedRows(Mapping[bytes, CachedRow]):
         self,
         cache: RowCache,
         table: Callable[[], CachedTable],
-        spelling: Callable[[bytes], Spelling | None],
+        stored_key: Callable[[bytes], StoredKey | None],
         identity: Callable[[bytes], Hashable],
         is_new: Callable[[CachedTable], bool],
     ) -> None:
         self.cache = cache
         self.table = table
-        self.spelling = spelling
+        self.stored_key = stored_key
         self._identity = identity
         self._is_new = is_new
         self._planned: Counter[Hashable] = Counter()  # identities of rows, with the number of commands
@@ -45,52 +44,29 @@ class CachedRows(Mapping[bytes, CachedRow]):
         """Note that a command that writes the row of a word is planned."""
         self._planned[self._identity(word)] += 1
 
-    def carried_out(self, word: bytes) -> None:
+    def release(self, word: bytes) -> None:
         """Note that such a command is answered."""
         identity = self._identity(word)
         self._planned[identity] -= 1
         if not self._planned[identity]:
             del self._planned[identity]
 
-    def get(self, word: bytes, default: CachedRow | T | None = None) -> CachedRow | T | None:  # type: ignore[override]
-        """Return the row of a word, the default if it is not known."""
+    def get(self, word: bytes) -> CachedRow | None:
         cached = self.table()
-        row = cached.rows.get(self.spelling(word))  # type: ignore[arg-type]  # of None there is no row
+        row = cached.rows.get(self.stored_key(word))  # type: ignore[arg-type]  # of None there is no row
         if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
-            return default
+            return None
         return shown_for(row, word)
 
-    def _writes(self, word: bytes) -> bool:
-        """Return whether a planned command may write the row of a word."""
-        return None in self._planned or self._identity(word) in self._planned
-
-    def __getitem__(self, word: bytes) -> CachedRow:
-        """Return the row of a word; raises KeyError."""
-        row = self.get(word)
-        if row is None:
-            raise KeyError(word)
-        return row
-
     def __contains__(self, word: object) -> bool:
-        """Return whether the row of a word is known."""
         return isinstance(word, bytes) and self.get(word) is not None
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield the words of the rows."""
-        return (each if isinstance(each, bytes) else b"%d" % each for each in self._known)
-
-    def __len__(self) -> int:
-        """Return how many rows are known."""
-        return len(self._known)
-
-    @property
-    def _known(self) -> Mapping[Spelling, object]:
-        cached = self.table()
-        return cached.rows if self._is_new(cached) else {}
+    def _writes(self, word: bytes) -> bool:
+        return None in self._planned or self._identity(word) in self._planned
 
 
 def shown_for(row: CachedRow, word: bytes) -> CachedRow:
     """Return a row, which there is, as a get of a word shows it: a kept row has the word of the get that read it."""
     hit = row[HIT]
-    kept = hit[len(_VALUE) : hit.index(b" ", len(_VALUE))]
-    return row if kept == word else (renamed(hit, kept, word), *row[1:])
+    own_word = hit[len(_VALUE) : hit.index(b" ", len(_VALUE))]
+    return row if own_word == word else (renamed(hit, own_word, word), *row[1:])

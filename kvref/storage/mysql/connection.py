@@ -26,7 +26,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import result_set, vitess
-from kvref.storage.mysql.cluster import NoSecondaryError, State, state_of
+from kvref.storage.mysql.cluster import NoSecondaryError, State, read_status
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -34,10 +34,10 @@ from kvref.storage.mysql.errors import (
     READ_ONLY,
     ROW_LOCKED,
     STALE,
-    AgainError,
     CycleError,
     HangError,
     LostError,
+    RetryableError,
     RowLockedError,
     ends_connection,
 )
@@ -52,7 +52,7 @@ _log = logging.getLogger("kvref.storage")
 
 
 class MySQLConnection:
-    """One connection of the store; blocks, and is used by one command at a time.
+    """One connection of the store; blocks, and is used by one command at a time. StoreError: the server is not reached.
 
     Args:
         database: whose server, profile and statements.
@@ -62,9 +62,6 @@ class MySQLConnection:
 
     Attributes:
         hang: the error of a server that has not answered the last statement in time, COMMIT included; None: it has.
-
-    Raises:
-        StoreError: the server is not reached.
     """
 
     def __init__(
@@ -75,28 +72,41 @@ class MySQLConnection:
         self._level = ""  # none yet
         self._known = known or database.known
         self._connection = database.nodes.connect(database.lock_wait)
-        self._say = partial(fetch_all, self._connection)
+        self._query = partial(fetch_all, self._connection)
         self._vitess = database.vitess = vitess.is_gate(self._connection)
         self._keyspace = ""  # in use, for vindexes
         self.in_transaction = False
         self.lost = False
+        self._no_answer = f"no answer from the database within {database.reply_timeout:g} s"
         self.hang: HangError | None = None
         try:
-            self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
-            if self._vitess:
-                self._say(vitess.SETTING)
-        except pymysql.err.MySQLError as error:
-            failure = self._failure(error)
+            with self._failures():
+                self.max_packet = self._prepare(brief=brief)
+        except StoreError:
             self.close()
-            raise failure from error
-        self._rows = Rows(self._connection, database, self.longest)
+            raise
+        self._rows = Rows(self._connection, database, self.max_packet)
         self._mariadb: int | None = -1  # not known yet
+
+    def _prepare(self, *, brief: bool) -> int:
+        """Set what the statements expect of a session; return how many bytes one of them may have."""
+        ((max_packet,),) = self._query("SELECT @@max_allowed_packet")
+        if brief:
+            self._query("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+        if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._query("SELECT VERSION()")):
+            self._query("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
+        if self._query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
+            # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
+            self._query("SET SESSION innodb_snapshot_isolation = OFF")
+        if self._vitess:
+            self._query(vitess.SETTING)
+        return int(max_packet)
 
     @property
     def mariadb(self) -> int | None:
-        """Return the server id of a MariaDB server, None of a MySQL server; raises as `say`."""
+        """Return the server id of a MariaDB server, None of a MySQL server; raises as `query`."""
         if self._mariadb == -1:
-            ((version, number),) = self.say("SELECT VERSION(), @@server_id")
+            ((version, number),) = self.query("SELECT VERSION(), @@server_id")
             self._mariadb = int(number) if "MariaDB" in str(version) else None
         return self._mariadb
 
@@ -112,7 +122,7 @@ class MySQLConnection:
         Its server is not the one in use any more, or the configuration was read after it logged in: global privileges
         and default roles are those of the log-in (MySQL 8.0.33, MariaDB 10.11.19).
         """
-        return self._known is not self._database.known or self._database.nodes.left(self._connection)
+        return self._known is not self._database.known or self._database.nodes.is_stale(self._connection)
 
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
@@ -121,7 +131,7 @@ class MySQLConnection:
 
         Raises:
             LockWaitError: another transaction kept a lock for longer than the lock wait timeout.
-            AgainError: a deadlock, the table was altered, or another transaction inserted the row.
+            RetryableError: a deadlock, the table was altered, or another transaction inserted the row.
             LostError: the connection is gone.
             StoreError: the server rejects the operation; the text is the cause.
         """
@@ -134,7 +144,7 @@ class MySQLConnection:
                 case operations.LoadMapping(name):
                     return self._load(name)
                 case operations.Recheck(mapping):
-                    return self.look([mapping])
+                    return self.recheck([mapping])
                 case operations.FixSnapshot():
                     return None  # a transaction that is open has one
                 case operations.Commit() | operations.RollBack():
@@ -145,11 +155,7 @@ class MySQLConnection:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
 
     def purge(self, operation: operations.PurgeExpired) -> int | None:
-        """Answer `PurgeExpired`, outside a transaction; it waits no longer than a second for a lock.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
-        """
+        """Answer `PurgeExpired`, outside a transaction; waits at most a second for a lock. Raises as `execute`."""
         mapping = operation.mapping
         assert mapping.expiry is not None
         with self._errors():
@@ -157,43 +163,36 @@ class MySQLConnection:
             first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
             if mapping.expiry.name not in first:
                 return None
-            ((wait,),) = self._say("SELECT @@innodb_lock_wait_timeout")
-            self._say("SET innodb_lock_wait_timeout = 1")
+            ((wait,),) = self._query("SELECT @@innodb_lock_wait_timeout")
+            self._query("SET innodb_lock_wait_timeout = 1")
             sql = self._database.statements(mapping)
             try:
                 if mapping.vindex:
                     return self._purge_shards(sql, operation)
                 return self._connection.query(sql.purge(operation.before, operation.limit))
             finally:
-                self._say(f"SET innodb_lock_wait_timeout = {wait}")
+                self._query(f"SET innodb_lock_wait_timeout = {wait}")
 
     def _purge_shards(self, sql: Statements, operation: operations.PurgeExpired) -> int:
-        """Delete expired rows in one shard of Vitess after another."""
         deleted = 0
         try:
-            for shard in vitess.shards_of(self._say, operation.mapping.schema):
-                self._say(f"USE {quote(shard)}")
+            for shard in vitess.shards_of(self._query, operation.mapping.schema):
+                self._query(f"USE {quote(shard)}")
                 deleted += self._connection.query(sql.purge(operation.before, operation.limit - deleted))
         finally:
             self._use(operation.mapping.schema)
         return deleted
 
     def _use(self, keyspace: str) -> None:
-        self._say(f"USE {quote(keyspace)}")
+        self._query(f"USE {quote(keyspace)}")
         self._keyspace = keyspace
 
     def look_up_all(
         self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "", *, begins: bool = True
     ) -> list[operations.Row]:
-        """Return the rows of some keys, at least one.
+        """Return the rows of some keys, at least one; raises as `execute`.
 
-        Args:
-            mapping, keys: of the rows.
-            lock: what is locked, nothing if empty.
-            begins: a lock is kept in the transaction, which it begins if need be.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
+        With `begins`, a lock is kept in the transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins and bool(lock))
@@ -204,101 +203,75 @@ class MySQLConnection:
     ) -> bool:
         """Write several rows by one statement in the transaction; tell whether every row was written.
 
-        Raises:
-            KvrefError, LockWaitError: as `execute`, and StoreError also where the table refuses a row; none is written.
-                CycleError also where no transaction is open.
+        Raises as `execute`, StoreError also where the table refuses a row, after which none is written; CycleError also
+        where no transaction is open.
         """
         self.require_open()
         with self._errors():
             return self._rows.write_all(writes)
 
-    def goes_with_others(self, write: operations.Insert | operations.Update) -> bool:
+    def is_batchable(self, write: operations.Insert | operations.Update) -> bool:
         """Return whether `write_all` stores the same row as `execute`, as far as the client side can decide."""
         sql = self._database.statements(write.mapping)
-        if isinstance(write, operations.Update) and not sql.takes_together(write.key, write.row):
+        if isinstance(write, operations.Update) and not sql.updates_together(write.key, write.row):
             return False
         keeps_value = isinstance(write, operations.Update) and write.keeps_value
         return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
-        """Return those of some keys, at least one, that have a row now, committed or not; only outside a transaction.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""
         with self._errors():
-            self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            self._query("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
             self._forget_level()
             return self._rows.present(mapping, keys)
 
     def shards(self, mapping: Mapping, keys: Sequence[operations.Cell]) -> list[object]:
-        """Return which shard of Vitess has the row of each key, or would have it.
-
-        Args:
-            mapping: of the rows, with a vindex.
-            keys: at least one; none is NULL.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Return which shard of Vitess has the row of each key, or would have it; none is NULL. Raises as `execute`."""
         with self._errors():
             if self._keyspace != mapping.schema:
                 self._use(mapping.schema)
-            return [shard for _, shard in self._say(self._database.statements(mapping).shards(keys))]
+            return [shard for _, shard in self._query(self._database.statements(mapping).shards(keys))]
 
     def begin(self) -> None:
-        """Begin a transaction, which keeps the tables that are read in it as they are.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Begin a transaction, which keeps the tables that are read in it as they are; raises as `execute`."""
         with self._errors():
             self._take_level()
             self._begin()
 
-    def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
-        """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
+    def select_raw(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
+        """Return the cells of a SELECT of a mapping's rows, always of the same columns; raises as `execute`.
 
-        Args:
-            mapping: mapping of the rows.
-            sql: always of the same columns.
-            begins: in a transaction, which it begins if need be.
+        With `begins`, it runs in a transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins)
-            return self._rows.ask(mapping, sql)
+            return self._rows.select_raw(mapping, sql)
 
     def require_open(self) -> None:
         """Raise CycleError if no transaction is open: the locks and the writes of the caller's transaction are gone."""
         if not self.in_transaction:
             raise CycleError("the server has ended the transaction")
 
-    def say(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement that is not about rows of mappings.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
-        """
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that is not about rows of mappings; raises as `execute`."""
         with self._errors():
-            return self._say(sql)
+            return self._query(sql)
 
     def require_secondary(self) -> None:
-        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
+        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `query`."""
         with self._errors():
-            if state_of(self._connection) is not State.FOLLOWS:
+            if read_status(self._connection).state is not State.SECONDARY:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
-        """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""
+        """Return the rows of a statement as the server writes them; otherwise as `query`, and faster."""
         with self._errors():
-            return result_set.ask(self._connection, sql)[1]
+            return result_set.select_raw(self._connection, sql)[1]
 
     def commit(self) -> str | None:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.
 
-        Raises:
-            CycleError, LostError, LockWaitError: nothing of it is written, see `commit`; CycleError also where no
-                transaction is open.
+        Raises as the function `commit`, CycleError also where no transaction is open: nothing of it is written.
         """
         self.require_open()
         self.in_transaction = False
@@ -331,46 +304,27 @@ class MySQLConnection:
             self.hang = HangError(self._no_answer) if hangs(error) else None
             _log.warning("store %s: cannot roll back: %s", self._database.login.text, error)
 
-    def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
+    def recheck(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
         """Check the rows of mappings again, against the tables as they are now."""
         seen = self._catalog()
-        try:
+        with self._failures():
             return [(mapping, checked(mapping, seen, self._database.profile)) for mapping in mappings]
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def read_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration, and one sentence for each row that cannot be used.
-
-        Raises:
-            ConfigError: nothing usable.
-            StoreError: the server failed.
-        """
-        try:
+        with self._failures():
             return catalog.read_directory(self._catalog(), self._database.profile)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def missing_privileges(self, mapping: Mapping) -> str:
-        """Return which privileges the account lacks on a mapping's table, see `grants.missing`; raises StoreError."""
-        try:
-            return missing(self._say, mapping, self._database.profile)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
+        with self._failures():
+            return missing(self._query, mapping, self._database.profile)
 
     def create_schema(self, *, demo: bool) -> bool:
-        """Create the configuration tables, see `schema.create`; raises StoreError if the server refuses."""
-        try:
+        with self._failures():
             return create(self._connection, demo=demo)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def create_cache(self, name: str) -> bool:
-        """Create a cache table, see `schema.create_cache`; raises StoreError if the server refuses."""
-        try:
+        with self._failures():
             return create_cache(self._connection, name)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def close(self) -> None:
         """Close the connection; what is open is rolled back by the server."""
@@ -391,19 +345,19 @@ class MySQLConnection:
                 self._begin()
 
     def _begin(self, how: str = "") -> None:
-        self._say(f"START TRANSACTION{how}")
+        self._query(f"START TRANSACTION{how}")
         self.in_transaction = True
 
     def _take_level(self) -> None:
         level = self._isolation.session_level
         if level != self._level:
-            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            self._query(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             self._level = level
 
     def _load(self, name: str) -> Mapping | None:
         try:
             mapping, problem = catalog.find(
-                self._catalog(), self._database.profile, self._database.naming, name, self._database.kept
+                self._catalog(), self._database.profile, self._database.naming, name, self._database.shared_mappings
             )
         except pymysql.err.OperationalError as error:
             # A row that stays locked is none (core:runtime-047).
@@ -429,13 +383,14 @@ class MySQLConnection:
         self.hang = HangError(self._no_answer)
         return self._no_answer
 
-    @property
-    def _no_answer(self) -> str:
-        return f"no answer from the database within {self._database.patience:g} s"
-
-    def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
-        failure = self._translated(error)
-        return failure if isinstance(failure, StoreError) else StoreError(cause(error))
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise errors of the server in the block as StoreError, of whatever kind they are."""
+        try:
+            yield
+        except pymysql.err.MySQLError as error:
+            failure = self._translated(error)
+            raise failure if isinstance(failure, StoreError) else StoreError(cause(error)) from error
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -455,27 +410,26 @@ class MySQLConnection:
         if ends_connection(error) or not self._connection.open:
             self.lost, self.in_transaction = True, False
             return self.hang or LostError(text)
-        if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
+        if number in READ_ONLY and self._database.nodes.has_successor(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)
-        deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.has_ended(text))
+        deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.ENDED.search(text) is not None)
         if self._vitess and self.in_transaction and number not in vitess.OF_STATEMENT:
             self.lost, self.in_transaction = True, False
             return CycleError(text) if deadlock else StoreError(text)
-        hang = self._ask_whether_open()
+        hang = self._check_transaction()
         if hang is not None:
             return hang
         if number in LOCKED:
             return RowLockedError(text) if number == ROW_LOCKED else operations.LockWaitError(text)
         if deadlock:
             return CycleError(text)
-        return AgainError(text) if number in STALE else StoreError(text)
+        return RetryableError(text) if number in STALE else StoreError(text)
 
-    def _ask_whether_open(self) -> HangError | None:
+    def _check_transaction(self) -> HangError | None:
         """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too.
 
-        Returns:
-            The error of a server that does not answer this: to start again elsewhere would be to wait for it twice.
+        Returns the error of a server that does not answer this: to start again elsewhere would be to wait for it twice.
         """
         if not self.in_transaction:
             return None
@@ -505,9 +459,7 @@ _TOO_LARGE: Final = "Maximum writeset size exceeded"
 def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLError], str]) -> str | None:
     """Commit the transaction of a connection; return why it is lost or in doubt, None if it is durable.
 
-    Args:
-        connection: in a transaction.
-        words: returns the message of an error.
+    `words` returns the message of an error.
 
     Raises:
         CycleError: the cluster rejects it because of an earlier conflicting transaction, or the server has become
@@ -522,7 +474,7 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
         number, text = (*error.args, "", "")[:2]
         if number == NOT_READY:
             raise LostError(words(error)) from error
-        if number in _REFUSED or vitess.was_too_late(str(text)):
+        if number in _REFUSED or vitess.TOO_LATE.search(str(text)):
             raise CycleError(words(error)) from error
         if number in LOCKED:
             raise operations.LockWaitError(words(error)) from error
@@ -532,22 +484,3 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
     except OSError as error:
         return f"commit: {error}: {_UNKNOWN}"
     return None
-
-
-def prepare(say: Callable[[str], list[tuple[Any, ...]]], *, brief: bool, checks_act: bool) -> int:
-    """Set what the store's statements expect of a session; returns how many bytes one of them may have.
-
-    Args:
-        say: carries out a statement and returns its rows.
-        brief: it waits no longer than a second for any lock.
-        checks_act: CHECK constraints do.
-    """
-    ((longest,),) = say("SELECT @@max_allowed_packet")
-    if brief:
-        say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
-    if not checks_act and "MariaDB" in str(say("SELECT VERSION()")):
-        say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
-    if say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
-        # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
-        say("SET SESSION innodb_snapshot_isolation = OFF")
-    return int(longest)

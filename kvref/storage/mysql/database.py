@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from kvref.engine.mapping import Mapping, Naming
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import Kept
+from kvref.storage.config.catalog import SharedMappings
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.schema import KnownTables
@@ -18,22 +18,16 @@ from kvref.storage.rows import PerMapping
 
 
 class Database:
-    """One database server, or one cluster of them.
-
-    Args:
-        login: where it is.
-        profile: decides what is read from the configuration.
-        lock_wait: seconds that a write waits for a row lock.
-    """
+    """One database server, or one cluster of them; a write waits `lock_wait` seconds for a row lock."""
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         self.login = login
         self.nodes = Nodes(login)
         self.profile = profile
         self.lock_wait = lock_wait
-        self.patience = login.patience(lock_wait)
+        self.reply_timeout = login.reply_timeout(lock_wait)
         self.vitess = False  # it is Vitess, as far as connections were opened
-        self.kept: Kept | None = None
+        self.shared_mappings: SharedMappings | None = None
         self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread
         self._commits = itertools.count(1)
         self.last_commit = 0  # another number after each commit of any connection, before anyone learns of it

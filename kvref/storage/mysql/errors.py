@@ -34,11 +34,11 @@ NOT_READY: Final = 1047
 _LOST: Final = [(number,) for number in (2006, 2013, 2055, 1053, 1927, 3169, 4031, NOT_READY)]
 
 
-class AgainError(KvrefError):
+class RetryableError(KvrefError):
     """The data that the command has read is out of date: run the command again."""
 
 
-class DuplicateError(AgainError):
+class DuplicateError(RetryableError):
     """A row came up under the key that was missing when the command looked."""
 
 
@@ -46,7 +46,7 @@ class RowLockedError(LockWaitError):
     """A statement with NOWAIT found a locked row; MariaDB has the same error for that and for a locked table."""
 
 
-class CycleError(AgainError):
+class CycleError(RetryableError):
     """Transactions wait for each other; the server has ended this one, or only its statement."""
 
 

@@ -28,28 +28,22 @@ _ALL_COLUMNS: Final = ("set", "add", "replace", "append", "prepend", "incr", "de
 _INSERTS: Final = ("set", "add")
 _UPDATES: Final = ("set", "add", "replace", "append", "prepend", "incr", "decr", "touch")
 _DELETES: Final = ("delete", "flush_all", "the removal of expired rows")
-_Say = Callable[[str], Sequence[Sequence[Any]]]
+_Query = Callable[[str], Sequence[Sequence[Any]]]
 
 
-def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
+def missing(query: _Query, mapping: Mapping, profile: Profile) -> str:
     """Return which privileges an account lacks on a mapping's table, what fails, and the GRANT; empty if none.
 
-    Args:
-        say: returns the rows of a statement of the account's connection; raises pymysql.err.MySQLError.
-        mapping: whose table; the account can look at it.
-        profile: decides which columns are written.
-
-    Raises:
-        pymysql.err.MySQLError: the connection is lost.
+    The account can read the table. `query` returns the rows of a statement; MySQLError: its connection is lost.
     """
     lacks: list[str] = []
     unknown = ""
     # A table that another client has locked is not waited for.
-    say("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
+    query("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
     fails: list[str] = []
     for privilege, commands, statement in _statements(mapping, profile):
         try:
-            say(f"EXPLAIN {statement}")
+            query(f"EXPLAIN {statement}")
         except pymysql.err.MySQLError as error:
             if error.args[0] in OF_THE_CLIENT:
                 raise
@@ -58,8 +52,8 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
                 break
             lacks += [] if privilege in lacks else [privilege]
             fails += commands
-    say("SET lock_wait_timeout = @kvref_wait")
-    who = account(say)
+    query("SET lock_wait_timeout = @kvref_wait")
+    who = account(query)
     words = [f"it is not known what {who} may do with {mapping.source}: {unknown}"] if unknown else []
     if lacks:
         privileges = ", ".join(lacks)
@@ -80,6 +74,6 @@ def _statements(mapping: Mapping, profile: Profile) -> Iterator[tuple[str, tuple
     yield "SELECT", _READS, sql.lookup(None)
     if clears:
         yield "SELECT", _ALL_COLUMNS, sql.every_column
-    yield "INSERT", _INSERTS, sql.insert(row, clear_unmapped=clears)
+    yield "INSERT", _INSERTS, sql.insert([row], clear_unmapped=clears)
     yield "UPDATE", _UPDATES, sql.update(None, row, clear_unmapped=clears)
     yield "DELETE", _DELETES, sql.remove(None)

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 import pymysql
@@ -22,9 +22,10 @@ from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
-from kvref.storage.mysql.result_set import SHORT, WIDTHS
+from kvref.storage.mysql.result_set import length_encoded
 
 _log = logging.getLogger("kvref.storage")
+_Default = TypeVar("_Default", int, None)
 
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
@@ -38,7 +39,7 @@ _NAMES: Final = (
 )  # fmt: skip
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
-_MAX_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
+_MAX_REPLY_TIMEOUT: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
 _INTEGERS: Final = (
     FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG, FIELD_TYPE.YEAR,
 )  # fmt: skip
@@ -69,7 +70,7 @@ class Login:
         password: from the environment or a file.
         socket: UNIX socket, instead of host and port; "" for none.
         tls: context that verifies the server, None: TLS is not used.
-        connections: maximum number of open connections; None: `most` decides.
+        connections: maximum number of open connections; None: `max_connections` decides.
         timeout: seconds for connecting, and for a reply in addition to the lock wait.
         text: the DSN, for messages.
         together: maximum number of keys in one statement; below 2 each command has statements of its own.
@@ -103,11 +104,11 @@ class Login:
             for host, port in self.nodes
         )
 
-    def patience(self, lock_wait: float) -> float:
+    def reply_timeout(self, lock_wait: float) -> float:
         """Return after how many seconds without an answer the server counts as hanging."""
-        return min(max(1.0, lock_wait) + self.timeout, _MAX_PATIENCE)
+        return min(max(1.0, lock_wait) + self.timeout, _MAX_REPLY_TIMEOUT)
 
-    def most(self, *, batches: bool) -> int:
+    def max_connections(self, *, batches: bool) -> int:
         """Return how many connections there may be at once."""
         return self.connections or (MAX_WITH_BATCHES if batches else MAX_CONNECTIONS)
 
@@ -123,7 +124,7 @@ class Login:
             StoreError: the server is unreachable or rejects the connection; the text never contains the password.
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
-        patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
+        reply_timeout, locks = self.reply_timeout(lock_wait), max(1, round(lock_wait))
         sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
         tracks = self.reads == SESSION
         session = _SESSION.format(
@@ -134,7 +135,7 @@ class Login:
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=self.timeout,
-                write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
+                write_timeout=reply_timeout, ssl=self.tls, ssl_disabled=self.tls is None,
                 init_command=session, auth_plugin_map=METHODS,
                 **where,
             )  # fmt: skip
@@ -151,7 +152,7 @@ class Login:
                 error, password=bool(self.password), encrypted=self.tls is not None
             )
             raise StoreError(f"store {self.text}: {words}") from error
-        opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
+        opened._read_timeout = reply_timeout  # PyMySQL has one for all of a connection's life
         connection: Connection[Cursor] = opened
         return connection
 
@@ -167,16 +168,7 @@ class Login:
 
 
 def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement as PyMySQL converts them; none of a statement that has no rows.
-
-    Args:
-        connection: of `Login.connect`.
-        sql: any statement, with %s for each parameter.
-        parameters: texts.
-
-    Raises:
-        MySQLError: whatever the server says.
-    """
+    """Return the rows of a statement, with %s for each parameter, as PyMySQL converts them; raises MySQLError."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return list(cursor.fetchall())
@@ -185,7 +177,7 @@ def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> lis
 def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]
-    return f"{number} {vitess.words_of(str(text))}".strip()
+    return f"{number} {vitess.ADDED.split(str(text), 1)[0]}".strip()
 
 
 def hangs(error: BaseException) -> bool:
@@ -194,14 +186,9 @@ def hangs(error: BaseException) -> bool:
 
 
 def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
-    """Read a DSN.
+    """Read a DSN; the password may be in the environment, as KVREF_MYSQL_PASSWORD.
 
-    Args:
-        dsn: see the form in the error text.
-        environment: where the password may stand, as KVREF_MYSQL_PASSWORD.
-
-    Raises:
-        ConfigError: not of that form, a password in it, or a file that cannot be read.
+    Raises ConfigError: not of the form, a password in it, or a file that cannot be read.
     """
     parts, hosts = _split(dsn)
     # An @ behind the path ends a password with a slash, which is not shown.
@@ -230,13 +217,13 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         raise ConfigError(f"store {shown!r}: {_FORM}")
     if others and socket:
         raise ConfigError(f"store {shown!r}: unix_socket is one server's, and {len(nodes)} are named")
-    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MAX_TOGETHER
     return Login(
         host, port, unquote(parts.username),
         _password(dsn, given, environment), socket,
-        _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
-        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
-        _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
+        _tls(dsn, given), _number(dsn, given, "connections", 1000, None),
+        _number(dsn, given, "timeout", 86400, ANSWER_SECONDS), dsn,
+        _number(dsn, given, "coalesce", 1000, MAX_TOGETHER, minimum=0),
+        _number(dsn, given, "wsrep_sync_wait", 15, None, minimum=0),
         tuple(nodes) if others else (), _reads(shown, given, several=bool(others)),
     )  # fmt: skip
 
@@ -313,10 +300,14 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
-    text = given[name]
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {least} to {most}")
+def _number(
+    dsn: str, given: dict[str, str], name: str, maximum: int, default: _Default, minimum: int = 1
+) -> int | _Default:
+    text = given.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and minimum <= int(text) <= maximum):
+        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {minimum} to {maximum}")
     return int(text)
 
 
@@ -329,18 +320,13 @@ _AS_TEXT: Final = 0  # the only encoding of a GTID
 
 
 class TrackingConnection(Connection):
-    """A connection of PyMySQL that keeps the GTID of its last COMMIT.
-
-    Attributes:
-        last_gtid: as text; "": the last COMMIT has reported none, because it has changed no row or has failed.
-    """
+    """A connection of PyMySQL that keeps the GTID of its last COMMIT; "": that has reported none, or has failed."""
 
     def __init__(self, *, client_flag: int = 0, **options: Any) -> None:
         self.last_gtid = ""
         super().__init__(client_flag=client_flag | CLIENT.SESSION_TRACK, **options)
 
     def commit(self) -> None:
-        """Commit, as PyMySQL does."""
         raw: Any = self
         self.last_gtid = ""
         raw._execute_command(COMMAND.COM_QUERY, "COMMIT")
@@ -350,11 +336,7 @@ class TrackingConnection(Connection):
 
 
 def reported_gtid(message: bytes) -> str:
-    """Return the GTID that the end of an OK packet reports, "" if it reports none.
-
-    Args:
-        message: from the text of the packet on; the session's state has changed.
-    """
+    """Return the GTID that the end of an OK packet reports, from its text on, if the session has changed; "": none."""
     _, at = _string(message, 0)
     states, _ = _string(message, at)
     at = 0
@@ -368,10 +350,5 @@ def reported_gtid(message: bytes) -> str:
 
 def _string(data: bytes, at: int) -> tuple[bytes, int]:
     """Return a string with its length in front of it, and where the next one begins."""
-    size = data[at]
-    at += 1
-    if size >= SHORT:
-        width = WIDTHS[size]
-        size = int.from_bytes(data[at : at + width], "little")
-        at += width
+    size, at = length_encoded(data, at)
     return data[at : at + size], at + size

@@ -23,15 +23,9 @@ class Version:
 
 
 class MappedTable:
-    """The table of one mapping, as it is now.
+    """The table of one mapping, as it is now; the key of the mapping finds one row.
 
     A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it.
-
-    Args:
-        mapping: whose key finds one row.
-        sql: its statements.
-        identities: of its keys.
-        version: of all tables.
 
     Attributes:
         whole: the cells of SQL text are all of a row with a plain word as its key.
@@ -43,7 +37,7 @@ class MappedTable:
         self._sql = sql
         key, value = mapping.key, mapping.values[0]
         self.version = version
-        self._longest_key = _ANY if key.width is None else key.width
+        self._max_key = _ANY if key.width is None else key.width
         options = mapping.flags, mapping.cas, mapping.expiry
         self._takes_words = identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
         self.whole = (
@@ -58,8 +52,8 @@ class MappedTable:
         self._begin_key = literal(key, b"").removesuffix("'") if key.kind is not Kind.INTEGER else ""
 
     def takes_word(self, word: bytes) -> bool:
-        """Return whether a word is a plain one: the key as the table's column has it, but for how it is spelled."""
-        return self._takes_words and len(word) <= self._longest_key and word.isascii()
+        """Return whether a word is a plain one: the key as the table's column has it, but for its letter case."""
+        return self._takes_words and len(word) <= self._max_key and word.isascii()
 
     def numbers(self, cells: Cells) -> tuple[int | None, int | None, int | None]:
         """Return flags, cas and expiry of a row; None for NULL and for a column that is not mapped; only if `whole`."""

@@ -5,12 +5,11 @@ The functions of `MySQLRows` that take a connection block, and change nothing ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kvref.engine.mapping import Directory, Kind
-from kvref.engine.mapping import Mapping as TableMapping
+from kvref.engine.mapping import Directory, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
@@ -22,10 +21,10 @@ from kvref.storage.mysql.binlog.events import KeyTypes
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, RowLockedError
+from kvref.storage.mysql.errors import RetryableError, RowLockedError
 from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.result_set import Cells
-from kvref.storage.mysql.row_identity import RowIdentities, Spelling
+from kvref.storage.mysql.row_identity import RowIdentities, StoredKey
 from kvref.storage.mysql.statements import (
     NO_WAIT,
     SHARED,
@@ -35,23 +34,18 @@ from kvref.storage.mysql.statements import (
     WITHOUT_WAITING,
 )
 from kvref.storage.mysql.write_batch import Operation
-from kvref.storage.plans import bytes_of_row, written_row
+from kvref.storage.plans import RowReader, bytes_of_row, written_row
 
 MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 
 
-class UncertainError(AgainError):
+class UncertainError(RetryableError):
     """The server compares keys otherwise than `RowIdentities`: only a statement for one key says whose row it is."""
 
 
 class Found(NamedTuple):
-    """The row of a word.
-
-    Args:
-        row: as a get of the word shows it, ABSENT if there is none.
-        stored: as the table has it, None if there is none.
-    """
+    """The row of a word as a get shows it, and as the table has it; ABSENT and None if there is none."""
 
     row: CachedRow
     stored: Row | None
@@ -61,20 +55,11 @@ _NONE: Final = Found(ABSENT, None)
 
 
 class MySQLRows:
-    """The rows of one mapping.
-
-    Args:
-        bound: the rules of its commands.
-        table: the table as it is now.
-        identities: of its keys.
-        isolation: in force.
-        directory: the configuration in force.
+    """The rows of one mapping, see `KnownRows`.
 
     Attributes:
-        mapping: of the rows.
-        kept: those of the row cache, None without one.
-        missing: see `PlannedRows`: that a row is missing is not known without a query.
-        largest: see `PlannedRows`.
+        cached: those of the row cache, None without one.
+        missing: always empty: that a row is missing is not known without a query.
     """
 
     missing: Set[bytes]
@@ -83,8 +68,8 @@ class MySQLRows:
         self, bound: Bound, table: MappedTable, identities: RowIdentities, isolation: Isolation, directory: Directory
     ) -> None:
         self.missing = set()
-        self.kept: CachedRows | None = None
-        self._unknown: Mapping[bytes, CachedRow] = {}
+        self.cached: CachedRows | None = None
+        self._unknown: dict[bytes, CachedRow] = {}
         self.largest = bytes_of_row(bound.mapping)  # until a row is read
         self._seen_largest = MIN_ROW
         self._bound = bound
@@ -94,9 +79,9 @@ class MySQLRows:
         self._isolation = isolation
         self._directory = directory
         self._generation = directory.generation
-        self._kept: dict[bytes, Hashable] = {}
+        self._identity_of: dict[bytes, Hashable] = {}
         self._clears = bound.rules.clears_unmapped
-        self._usual = bound.all_mapped and len(bound.mapping.values) == 1
+        self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
 
     @property
     def in_order(self) -> bool:
@@ -105,41 +90,33 @@ class MySQLRows:
 
     @property
     def source(self) -> MySQLRows:
-        """Return what knows whether mapping and settings are as they were, see `PlannedRows`."""
+        """Return what knows whether mapping and settings are as they were."""
         return self
 
     @property
     def live(self) -> bool:
-        """Return whether they are."""
         return self._table.version.live and self._directory.generation == self._generation and not self._mapping.fault
 
     def require_live(self) -> None:
-        """Raise AgainError if the table was altered, or settings have changed, since commands were planned."""
+        """Raise RetryableError if the table was altered, or settings have changed, since commands were planned."""
         if not self.live:
-            raise AgainError(f"the columns of {self._mapping.source} changed")
+            raise RetryableError(f"the columns of {self._mapping.source} changed")
 
     @property
-    def rows(self) -> Mapping[bytes, CachedRow]:
-        """See `PlannedRows`: those of the row cache."""
-        return self._unknown if self.kept is None else self.kept
+    def rows(self) -> RowReader:
+        return self._unknown if self.cached is None else self.cached
 
     @property
     def hits(self) -> int:
-        """Return how many gets were answered from the row cache."""
-        return 0 if self.kept is None else self.kept.cache.hits
+        return 0 if self.cached is None else self.cached.cache.hits
 
     @hits.setter
     def hits(self, number: int) -> None:
-        if self.kept is not None:
-            self.kept.cache.hits = number
+        if self.cached is not None:
+            self.cached.cache.hits = number
 
-    def keep(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
-        """Show rows of a cache.
-
-        Args:
-            cache: of the server's rows.
-            is_new: returns whether kept rows of a table may be shown now.
-        """
+    def use_cache(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
+        """Show rows of a cache; `is_new` returns whether kept rows of a table may be shown now."""
         container = self.mapping.row
         assert isinstance(container, Container)
         source = container.db_schema or "", container.db_table or ""
@@ -153,48 +130,48 @@ class MySQLRows:
                 table = cache.table(form, source, types)
             return table
 
-        self.kept = CachedRows(cache, current, self._spelling, self.identity, is_new)
+        self.cached = CachedRows(cache, current, self._stored_key, self.identity, is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""
-        if self.kept is not None:
-            self.kept.plan(word)
+        if self.cached is not None:
+            self.cached.plan(word)
 
     def written(self, word: bytes) -> None:
         """Note that a command that `plan_write` was called for is answered."""
-        if self.kept is not None:
-            self.kept.carried_out(word)
+        if self.cached is not None:
+            self.cached.release(word)
 
-    def _spelling(self, word: bytes) -> Spelling | None:
-        """Return the key of a word as the table spells it; None if only the server can compare it, or there is none."""
+    def _stored_key(self, word: bytes) -> StoredKey | None:
+        """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
         if self._table.takes_word(word):
             return word
         try:
             cell = self._bound.session.looked_up(self._mapping, word)
         except RefusedError:
             return None
-        return None if cell is None else self._identities.spelled(cell)
+        return None if cell is None else self._identities.stored_key(cell)
 
-    def spelled(self, found: Found) -> Spelling | None:
-        """Return the key of a row as the table spells it; None if only the server can compare it."""
-        return None if found.stored is None else self._identities.spelled(found.stored.key)
+    def stored_key(self, found: Found) -> StoredKey | None:
+        """Return the key of a row as the table stores it; None if only the server can compare it."""
+        return None if found.stored is None else self._identities.stored_key(found.stored.key)
 
     def identity(self, word: bytes) -> Hashable:
         """Return what all words of one row have in common; None if only the server can compare it."""
-        kept = self._kept.get(word)
-        if kept is None:
-            if len(self._kept) >= MAX_IDENTITIES:
-                self._kept.clear()
-            kept = self._kept[word] = self._identity(word)
-        return kept
+        found = self._identity_of.get(word)
+        if found is None:
+            if len(self._identity_of) >= MAX_IDENTITIES:
+                self._identity_of.clear()
+            found = self._identity_of[word] = self._identity(word)
+        return found
 
     def _identity(self, word: bytes) -> Hashable:
         cell = self._bound.session.looked_up(self._mapping, word)
         if cell is None:
             return word, "no key"  # of no row
-        spelling = self._identities.spelled(cell)
+        stored_key = self._identities.stored_key(cell)
         try:
-            return None if spelling is None else self._identities.identity(spelling)
+            return None if stored_key is None else self._identities.identity(stored_key)
         except UnicodeDecodeError:
             return None
 
@@ -203,13 +180,7 @@ class MySQLRows:
     ) -> tuple[dict[bytes, CachedRow], set[bytes]]:
         """Return the rows of some words, each once, and the words whose rows others may have locked.
 
-        Args:
-            connection: outside a transaction.
-            words: at least one, as clients sent them.
-
-        Raises:
-            UncertainError: which row is whose is known only of fewer words.
-            KvrefError, LockWaitError: as `MySQLConnection.execute`.
+        Raises as `MySQLConnection.execute`; UncertainError: which row is whose is known only of fewer words.
         """
         if self._isolation.reads_lock:
             return self._read_shared(connection, words)
@@ -254,16 +225,13 @@ class MySQLRows:
     def shards_of(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, object]:
         """Return which shard of Vitess has the row of each word; None: it has none, the word itself: it is not known.
 
-        Args:
-            connection: outside a transaction.
-            words: as clients sent them.
-
-        Raises:
-            KvrefError: as `MySQLConnection.execute`.
+        The connection is outside a transaction; raises as `MySQLConnection.execute`.
         """
         cells = {word: self._bound.session.looked_up(self._mapping, word) for word in words}
         shards: dict[bytes, object] = {word: None if cell is None else word for word, cell in cells.items()}
-        keys = {word: cell for word, cell in cells.items() if cell is not None and not _is_negative(cell)}
+        keys = {
+            word: cell for word, cell in cells.items() if cell is not None and not (isinstance(cell, int) and cell < 0)
+        }
         if keys:
             shards.update(zip(keys, connection.shards(self._mapping, [*keys.values()]), strict=True))
         return shards
@@ -271,12 +239,8 @@ class MySQLRows:
     def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
         """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
 
-        Returns:
-            The rows, and the words whose rows others may have locked.
-
-        Raises:
-            UncertainError, KvrefError: see `read_many`.
-            LockWaitError: another transaction has locked the whole table.
+        Returns the rows, and the words whose rows others may have locked. Raises as `read_many`; LockWaitError: another
+        transaction has locked the whole table.
         """
         continues = connection.in_transaction
         try:
@@ -285,8 +249,7 @@ class MySQLRows:
             _require_row_lock(connection, error)
             if continues:
                 connection.require_open()  # what was written is gone with some settings, and in some clusters
-        found, missing = self._read(connection, words, SKIP_LOCKED)
-        return found, missing
+        return self._read(connection, words, SKIP_LOCKED)
 
     def _read(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
@@ -312,11 +275,13 @@ class MySQLRows:
     ) -> dict[Any, Any]:
         """Return the cells of the row of each word that has one, see `_takes`."""
         table = self._table
-        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock))
+        rows = connection.select_raw(
+            self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock)
+        )
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found
-        return self._matched(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])
+        return self._matched(words, [(self._identities.stored_key(cells[0]), cells) for cells in rows])
 
     def _found_cells(self, word: bytes, cells: Cells) -> Found:
         value = cells[1] or b""
@@ -328,27 +293,27 @@ class MySQLRows:
     def _read_any(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool
     ) -> dict[bytes, Found]:
-        sought: dict[Spelling, list[bytes]] = {}
+        sought: dict[StoredKey, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
             cell = self._bound.session.looked_up(self._mapping, word)
             if cell is None:
                 continue
-            spelling = self._identities.spelled(cell)
-            if spelling is None:
+            stored_key = self._identities.stored_key(cell)
+            if stored_key is None:
                 raise UncertainError(f"{self._mapping.key.collation} compares this key otherwise")
-            if spelling not in sought:
+            if stored_key not in sought:
                 cells.append(cell)
-            sought.setdefault(spelling, []).append(word)
+            sought.setdefault(stored_key, []).append(word)
         if not sought:
             return {}
         rows = connection.look_up_all(self._mapping, cells, lock, begins=begins)
-        found = self._matched([*sought], [(self._identities.spelled(row.key), row) for row in rows])
-        return {word: self._found(word, row) for spelling, row in found.items() for word in sought[spelling]}
+        found = self._matched([*sought], [(self._identities.stored_key(row.key), row) for row in rows])
+        return {word: self._found(word, row) for stored_key, row in found.items() for word in sought[stored_key]}
 
-    def _matched(self, wanted: Sequence[Spelling], rows: list[tuple[Spelling | None, Any]]) -> dict[Spelling, Any]:
-        found, certain = self._identities.match(wanted, rows)
-        if certain:
+    def _matched(self, wanted: Sequence[StoredKey], rows: list[tuple[StoredKey | None, Any]]) -> dict[StoredKey, Any]:
+        found, complete = self._identities.match(wanted, rows)
+        if complete:
             return found
         if len(wanted) > 1:
             raise UncertainError("the server found rows of other keys than expected")
@@ -364,13 +329,7 @@ class MySQLRows:
         return Found(cached, row)
 
     def operation(self, word: bytes, found: Found, new: CachedRow, parameters: Parameters | None) -> Operation:
-        """Return what writes a decided row.
-
-        Args:
-            word: of the command.
-            found: its row before.
-            new, parameters: see `Decision`.
-        """
+        """Return what writes the decided row of a word, `found` before; `new`, `parameters`: see `Decision`."""
         mapping, stored = self._mapping, found.stored
         if stored is None:
             assert parameters is not None, "of no row nothing is deleted"
@@ -381,13 +340,13 @@ class MySQLRows:
             cas = None if mapping.cas is None else new[CAS]
             row = replace(stored, cas=cas, expiry=new[EXPIRY])
             return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
-        # A key that is spelled as before is not spelled again.
+        # An unchanged key is not written again.
         renamed_key = self._bound.rules.renames_key and stored.key != word
         key = self._bound.key(word) if renamed_key else stored.key
         return Update(mapping, stored.key, self._row(key, parameters), self._clears)
 
     def _row(self, key: Cell, parameters: Parameters) -> Row:
-        if self._usual:
+        if self._is_simple:
             value, flags, cas, expiry = parameters
             return Row(key, (value,), flags, cas, expiry)  # type: ignore[arg-type]  # numbers, or NULL
         return written_row(self._mapping, key, parameters)
@@ -402,17 +361,8 @@ def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None
         raise error
 
 
-def _is_negative(cell: Cell) -> bool:
-    return isinstance(cell, int) and cell < 0
-
-
-def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:
-    """Return why the commands of a mapping are not planned, empty if they are.
-
-    Args:
-        mapping: whose commands.
-        identities: of its keys.
-    """
+def unplanned(mapping: Mapping, identities: RowIdentities) -> str:
+    """Return why the commands of a mapping are not planned, empty if they are."""
     if not identities.known:
         return f"the server alone compares keys of {mapping.key.collation or 'this column'}"
     if any(each.fixed or each.exact for each in mapping.values):

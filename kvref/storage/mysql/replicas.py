@@ -40,13 +40,12 @@ class Replicas(Database):
     def __init__(self, primary: Database) -> None:
         super().__init__(primary.login, primary.profile, SECONDARY_SECONDS)
         self.nodes = Secondaries(primary.login)
-        self.patience = SECONDARY_SECONDS
+        self.reply_timeout = SECONDARY_SECONDS
         self.statements = primary.statements
         self._primary = primary
 
     @property
     def known(self) -> KnownTables:
-        """See `Database`; the configuration is the primary's."""
         return self._primary.known
 
     def connect(self) -> MySQLConnection:
@@ -83,21 +82,16 @@ class LastWrite:
 
 
 def has_executed(connection: MySQLConnection, gtids: str) -> bool:
-    """Wait until a secondary has executed transactions; return False if it has not after `WAIT` seconds.
+    """Wait until a secondary has executed a GTID set; return False if it has not after `WAIT` seconds.
 
-    Args:
-        connection: to the secondary.
-        gtids: a GTID set as text.
-
-    Raises:
-        KvrefError, LockWaitError: as `MySQLConnection.say`.
+    Raises as `MySQLConnection.query`.
     """
     return connection.cells(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {WAIT})") == [[b"0"]]
 
 
 def require_group(connection: MySQLConnection, database: Database) -> None:
     """Raise ConfigError if a server belongs to no replication group."""
-    rows = connection.say(_GROUP)
+    rows = connection.query(_GROUP)
     if not rows or not rows[0][1]:
         server = "MySQL" if connection.mariadb is None else "MariaDB"
         raise ConfigError(

@@ -17,21 +17,16 @@ from pymysql.protocol import FieldDescriptorPacket
 Cells = list[bytes | None]
 
 _CHUNK: Final = 1 << 16
-_LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
-SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
-WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
+_MAX_PACKET: Final = (1 << 24) - 1  # more follows in another one
+_SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
+_WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 
 
-def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
+def select_raw(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
     """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
 
-    Args:
-        connection: of `Login.connect`.
-        sql: it returns rows.
-
-    Raises:
-        MySQLError: whatever the server says, as PyMySQL raises it.
+    Raises MySQLError, as PyMySQL does.
     """
     raw: Any = connection
     raw._execute_command(COMMAND.COM_QUERY, sql)
@@ -68,7 +63,7 @@ class _Stream:
         """Return all rows up to the end."""
         rows: list[Cells] = []
         while True:
-            self._take_usual(rows)
+            self._take_short_rows(rows)
             start, end = self._next()
             read = self._read
             kind = read[start]
@@ -79,7 +74,7 @@ class _Stream:
                 pymysql.err.raise_mysql_exception(read[start:end])
             rows.append(_cells(read, start, end))
 
-    def _take_usual(self, rows: list[Cells]) -> None:
+    def _take_short_rows(self, rows: list[Cells]) -> None:
         """Append the rows that were read whole and whose cells are all short, up to the first other packet."""
         read, at = self._read, self._at
         last = len(read) - 4
@@ -91,7 +86,7 @@ class _Stream:
             here = at + 4
             while here < end:
                 size = read[here]
-                if size >= SHORT:
+                if size >= _SHORT:
                     break
                 here += size + 1
                 cells.append(read[here - size : here])
@@ -104,21 +99,21 @@ class _Stream:
     def _next(self) -> tuple[int, int]:
         """Return where the next packet begins and ends in what was read."""
         while len(self._read) - self._at < 4:
-            self._keep(self._more())
+            self._append(self._more())
         start = self._at + 4
         size = int.from_bytes(self._read[self._at : start - 1], "little")
         missing = start + size - len(self._read)
         if missing > 0:
-            self._keep(self._raw._read_bytes(missing))
+            self._append(self._raw._read_bytes(missing))
             start = 4
         self._at = end = start + size
-        if size == _LARGEST_PACKET:
+        if size == _MAX_PACKET:
             whole = self._read[start:end] + self.packet()
             self._read, self._at = whole + self._read[self._at :], len(whole)
             return 0, len(whole)
         return start, end
 
-    def _keep(self, data: bytes) -> None:
+    def _append(self, data: bytes) -> None:
         self._read = self._read[self._at :] + data
         self._at = 0
 
@@ -137,17 +132,26 @@ class _Stream:
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query{cause}")
 
 
+def length_encoded(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length-encoded integer and where the next field begins."""
+    first = data[at]
+    if first < _SHORT:
+        return first, at + 1
+    end = at + 1 + _WIDTHS[first]
+    return int.from_bytes(data[at + 1 : end], "little"), end
+
+
 def _cells(data: bytes, at: int, end: int) -> Cells:
     """Return the cells of a row between two places."""
     cells: Cells = []
     while at < end:
         size = data[at]
         at += 1
-        if size >= SHORT:
+        if size >= _SHORT:
             if size == _NULL:
                 cells.append(None)
                 continue
-            width = WIDTHS[size]
+            width = _WIDTHS[size]
             size = int.from_bytes(data[at : at + width], "little")
             at += width
         cells.append(data[at : at + size])

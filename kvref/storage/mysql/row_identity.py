@@ -19,7 +19,7 @@ _ONLY_NEAR: Final = ("utf8mb4_ja_0900_", "utf8mb4_zh_0900_")
 # Of MariaDB's collations of Unicode 14 only what they have in common with Unicode 9 is known.
 _NEWER: Final = "_uca1400_"
 
-Spelling = bytes | int
+StoredKey = bytes | int
 R = TypeVar("R")
 
 
@@ -41,7 +41,7 @@ class RowIdentities:
             self._exact = int if mapping.key.kind is Kind.INTEGER else bytes
         self.known = (self._fold is not None or self._exact is not None) and not (mapping.blind or mapping.beginning)
 
-    def spelled(self, cell: Cell) -> Spelling | None:
+    def stored_key(self, cell: Cell) -> StoredKey | None:
         """Return a key as SQL has it, None for one that only the server can compare."""
         if self._fold is None:
             return cell if self._exact is not None and isinstance(cell, self._exact) else None
@@ -49,36 +49,32 @@ class RowIdentities:
         data = cell.encode() if self._simple and type(cell) is str else written(self._key, cell)
         return None if self._ascii_only and not data.isascii() else data
 
-    def identity(self, spelling: Spelling) -> Hashable:
-        """Return what all spellings of one row have in common.
-
-        Raises:
-            UnicodeDecodeError: these bytes are no text of the column.
-        """
-        if self._fold is None or isinstance(spelling, int):
-            return spelling
-        return self._fold(self._key.charset.decode(spelling))
+    def identity(self, stored: StoredKey) -> Hashable:
+        """return what all keys of one row have in common; UnicodeDecodeError if the bytes are not a text."""
+        if self._fold is None or isinstance(stored, int):
+            return stored
+        return self._fold(self._key.charset.decode(stored))
 
     def match(
-        self, wanted: Collection[Spelling], rows: Sequence[tuple[Spelling | None, R]]
-    ) -> tuple[dict[Spelling, R], bool]:
+        self, wanted: Collection[StoredKey], rows: Sequence[tuple[StoredKey | None, R]]
+    ) -> tuple[dict[StoredKey, R], bool]:
         """Match rows to the keys that were looked up.
 
         Args:
-            wanted: what was looked up, each once.
-            rows: what the server found for all of it, with how each is spelled.
+            wanted: the keys, each once.
+            rows: what the server found for all of them, each with its stored key.
 
         Returns:
             The row of each that has one, and whether the others have none for certain: the server agreed with what is
             known of its collation.
         """
-        spelled = dict(rows)
-        found = {spelling: spelled[spelling] for spelling in wanted if spelling in spelled}
+        by_key = dict(rows)
+        found = {stored: by_key[stored] for stored in wanted if stored in by_key}
         if len(found) == len(wanted):
             return found, True
         try:
-            placed = {self.identity(spelling): row for spelling, row in rows if spelling is not None}
-            identities = {spelling: self.identity(spelling) for spelling in wanted}
+            placed = {self.identity(stored): row for stored, row in rows if stored is not None}
+            identities = {stored: self.identity(stored) for stored in wanted}
         except UnicodeDecodeError:
             return found, False
         found.update(

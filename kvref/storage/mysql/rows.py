@@ -17,12 +17,12 @@ from kvref.engine.mapping import Mapping
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
-from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
+from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, DuplicateError, RetryableError
 from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.schema import MySQLCatalog
 from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
-from kvref.storage.rows import EXACT, REFERENCED, from_sql
+from kvref.storage.rows import EXACT, REFERENCED, from_sql, listed_row
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 RowOperation = (
@@ -40,41 +40,31 @@ IGNORED: Final = "the table ignored the write (a trigger took it back)"
 
 
 class Rows:
-    """Answer the operations on rows.
+    """Answer the operations on rows; the longest statement that the server takes has `max_packet` bytes."""
 
-    Args:
-        connection: of `Login.connect`.
-        database: whose profile and statements.
-        longest: bytes of the longest statement that the server takes.
-    """
-
-    def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
+    def __init__(self, connection: Connection[Cursor], database: Database, max_packet: int) -> None:
         self._connection = connection
-        self._say = partial(fetch_all, connection)
+        self._query = partial(fetch_all, connection)
         self._database = database
-        self._longest = longest
+        self._max_packet = max_packet
         # What described the mapped columns last time, where that was as before.
         self._columns: WeakKeyDictionary[Mapping, list[bytes]] = WeakKeyDictionary()
 
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
-        """Answer one operation.
+        """Answer one operation; with `shared`, a read locks its rows against writers.
 
-        Args:
-            operation: which.
-            shared: a read locks its rows against writers.
-
-        Raises:
-            MySQLError: whatever the server says, but the reason of a table to refuse a row.
-            AgainError: the table was altered, or a row came up meanwhile.
+        Raises MySQLError, but not the reason of a table to refuse a row; RetryableError: the table was altered,
+        or a row came up meanwhile.
         """
         sql = self._database.statements(operation.mapping)
         lock = SHARED if shared else ""
         match operation:
             case operations.Lookup(mapping, key, for_update):
-                return self._lookup(mapping, sql, key, FOR_UPDATE if for_update else lock)
+                found = self._select(mapping, sql.lookup(key, FOR_UPDATE if for_update else lock))
+                return sql.row(found[0]) if found else None
             case operations.Scan():
                 statement = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
-                return [sql.row(cells) for cells in self._say(statement + lock)]
+                return [sql.row(cells) for cells in self._query(statement + lock)]
             case operations.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
             case operations.Update(_, key, row) if operation.keeps_value:
@@ -86,61 +76,41 @@ class Rows:
             case operations.Clear():
                 return self._clear(operation)
             case operations.ListRows(_, after, limit):
-                return [sql.listed(tuple(cells), size) for *cells, size in self._say(sql.listing(after, limit))]
+                rows = self._query(sql.listing(after, limit))
+                return [listed_row(operation.mapping, tuple(cells), size) for *cells, size in rows]
             case operations.CountRows():
                 return self._count(sql)
             case operations.ReadAlong(_, key, columns):
-                rows = self._say(sql.along(key, columns))
+                rows = self._query(sql.along(key, columns))
                 return from_sql(columns, rows[0]) if rows else ()
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
-        """Return those of some keys that have a row."""
         statement = self._database.statements(mapping).present(keys)
-        return {from_sql((mapping.key,), cells)[0] for cells in self._say(statement)}
+        return {from_sql((mapping.key,), cells)[0] for cells in self._query(statement)}
 
-    def _lookup(self, mapping: Mapping, sql: Statements, key: operations.Cell, lock: str) -> operations.Row | None:
+    def _select(self, mapping: Mapping, statement: str) -> list[tuple[Any, ...]]:
+        """Return the cells that a SELECT of all mapped columns finds; RetryableError if the table was altered."""
         with self._connection.cursor() as cursor:
-            cursor.execute(sql.lookup(key, lock))
+            cursor.execute(statement)
             if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
-                raise AgainError(f"the columns of {mapping.source} changed")
-            row = cursor.fetchone()
-        return None if row is None else sql.row(row)
+                raise RetryableError(f"the columns of {mapping.source} changed")
+            return list(cursor.fetchall())
 
     def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
-        """Return the rows of some keys, at least one, in any order.
+        """Return the rows of some keys, at least one, in any order; raises as `answer`.
 
-        Args:
-            mapping: mapping of the rows.
-            keys: up to a few hundred, or the statement is longer than the server takes.
-            lock: what it does about their locks.
-
-        Raises:
-            MySQLError: whatever the server says.
-            AgainError: the table was altered.
+        With more than a few hundred keys, the statement may be longer than the server takes.
         """
         sql = self._database.statements(mapping)
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql.lookup_all(keys, lock))
-            if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
-                raise AgainError(f"the columns of {mapping.source} changed")
-            return [sql.row(cells) for cells in cursor.fetchall()]
+        return [sql.row(cells) for cells in self._select(mapping, sql.lookup_all(keys, lock))]
 
-    def ask(self, mapping: Mapping, sql: str) -> list[Cells]:
-        """Return what a SELECT answers, as the server writes it.
-
-        Args:
-            mapping: whose rows.
-            sql: the statement, of all mapped columns.
-
-        Raises:
-            MySQLError: whatever the server says.
-            AgainError: the table was altered.
-        """
-        columns, rows = result_set.ask(self._connection, sql)
+    def select_raw(self, mapping: Mapping, sql: str) -> list[Cells]:
+        """Return the cells that a SELECT of all mapped columns finds, as the server writes them; raises as `answer`."""
+        columns, rows = result_set.select_raw(self._connection, sql)
         if columns != self._columns.get(mapping):
             described = result_set.description(columns, self._connection.encoding)
             if not self._database.record_and_compare_columns(mapping, "mapped", described):
-                raise AgainError(f"the columns of {mapping.source} changed")
+                raise RetryableError(f"the columns of {mapping.source} changed")
             self._columns[mapping] = columns
         return rows
 
@@ -149,9 +119,7 @@ class Rows:
     ) -> bool:
         """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
 
-        Raises:
-            MySQLError: whatever the server says; no row is written.
-            AgainError: the table was altered; none is.
+        Raises as `answer`: no row is written.
         """
         first = writes[0]
         mapping = first.mapping
@@ -165,7 +133,7 @@ class Rows:
         if clear_unmapped and not keeps_value:
             self._check_unmapped(mapping, sql, rows[0].key)
         if isinstance(first, operations.Insert):
-            text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
+            text = sql.insert(rows, clear_unmapped=clear_unmapped)
         else:
             text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
         with self._connection.cursor() as cursor:
@@ -176,10 +144,10 @@ class Rows:
         refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
         if refusal is not None:
             return refusal
-        refusal = self._write(sql.insert(row, clear_unmapped=clear_unmapped))
+        refusal = self._write(sql.insert([row], clear_unmapped=clear_unmapped))
         duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
-        if duplicate and self._say(sql.lookup(row.key, FOR_UPDATE)):
+        if duplicate and self._query(sql.lookup(row.key, FOR_UPDATE)):
             raise DuplicateError(refusal or "")
         return refusal
 
@@ -202,13 +170,15 @@ class Rows:
             names = [each[0] for each in cursor.description or ()]
         unchanged = self._database.record_and_compare_columns(mapping, "all", names)
         if not unchanged or not mapping.columns.issuperset(names):
-            raise AgainError(f"the columns of {mapping.source} changed")
+            raise RetryableError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:
         size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL
-        if size > self._longest:
+        if size > self._max_packet:
             # The server would hang up instead of an answer.
-            return f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._longest}, this statement has {size} bytes"
+            return (
+                f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._max_packet}, this statement has {size} bytes"
+            )
         try:
             with self._connection.cursor() as cursor:
                 return None if cursor.execute(sql) else IGNORED
@@ -219,7 +189,7 @@ class Rows:
 
     def _count(self, sql: Statements) -> int:
         """Return about how many rows a table has, exactly up to EXACT; beyond that as the optimizer estimates it."""
-        ((found,),) = self._say(sql.count)
+        ((found,),) = self._query(sql.count)
         if found <= EXACT:
             return int(found)
         with self._connection.cursor(DictCursor) as cursor:
@@ -238,7 +208,7 @@ class Rows:
             return None
         refusal = self._write(sql.clear)
         if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
-            for (key,) in self._say(sql.keys):
+            for (key,) in self._query(sql.keys):
                 self._write(sql.remove(from_sql((mapping.key,), (key,))[0]))
             return None
         return None if refusal == IGNORED else refusal  # an empty table has no row to delete
@@ -246,7 +216,7 @@ class Rows:
     def _truncate(self, sql: Statements) -> bool:
         """Empty a table whole, without triggers; tell whether the server lets this account, and this table, do that."""
         try:
-            self._say(sql.truncate)
+            self._query(sql.truncate)
         except pymysql.err.MySQLError as error:
             if error.args[0] not in NO_TRUNCATE:
                 raise

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cmp_to_key
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
@@ -19,13 +18,12 @@ from pymysql.connections import Connection
 from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
-from kvref import collations
-from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS, UTF8MB4
+from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
-from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign
+from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign, naming_of
 from kvref.storage.config.column_types import as_bigint, column_of
 from kvref.storage.config.containers import (
     ACTING,
@@ -57,17 +55,7 @@ class KnownTables:
         self._known: dict[str, tuple[str, Table]] = {}
 
     def table(self, connection: Connection[Cursor], source: str, read: Callable[[], Table | None]) -> Table | None:
-        """Return a table as it was read, or read it.
-
-        Args:
-            connection: to the server.
-            source: the table's quoted name.
-            read: reads it; None where there is none.
-
-        Raises:
-            MySQLError: the connection is lost.
-            ConfigError: as `read` does.
-        """
+        """Return a table by its quoted name as it was read, or `read` it; MySQLError: the connection is lost."""
         # In this order: what is read is never older than the text it is kept under.
         text = _shown(connection, source)
         if text is not None and vitess.is_gate(connection):
@@ -78,7 +66,7 @@ class KnownTables:
         table = read()
         if table is not None:
             table = replace(table, cascades=text is None or _CASCADE in text)
-        if text is not None and table is not None and not table.hides:
+        if text is not None and table is not None and not table.denial:
             self._known[source] = text, table
         return table
 
@@ -97,7 +85,6 @@ def _shown(connection: Connection[Cursor], source: str) -> str | None:
 
 
 SCHEMA: Final = "innodb_memcache"
-# MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
 
 
 def quote(identifier: str) -> str:
@@ -110,10 +97,7 @@ def quote(identifier: str) -> str:
 class MySQLCatalog:
     """Read the configuration tables and the mapped tables' shape from one connection.
 
-    Args:
-        connection: of `Login.connect`.
-        profile: decides how types are read.
-        known: tables that were read before with this profile.
+    `known`: tables that were read before with this profile.
     """
 
     def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
@@ -123,12 +107,7 @@ class MySQLCatalog:
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
-        """Return all rows of `containers`.
-
-        Raises:
-            ConfigError: table or columns are missing.
-            StoreError: the account may not read it.
-        """
+        """Return all rows; ConfigError: table or columns are missing; StoreError: the account may not read it."""
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
         wait = ""
         if self._profile["containers.locked_row"] == "waited-for":
@@ -148,25 +127,20 @@ class MySQLCatalog:
         return {_text(name) or "": value for name, value in rows}
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared.
-
-        Raises:
-            ConfigError: `containers` is no InnoDB table.
-        """
         ((engine,),) = self._rows(
             "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", SCHEMA
         )
         if (_text(engine) or "").lower() != "innodb":
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
-        return naming_of(*self._text_column("containers", "name"))
+        wanted = "column_name, column_type, character_set_name, collation_name"
+        rows = self._described(wanted, SCHEMA, "containers", "column_name = 'name'")
+        if not rows:
+            return naming_of(None, "")
+        name, declared, charset, collation = map(_text, rows[0])
+        return naming_of(column_as_shown(name or "", declared or "", charset, self._profile), collation or "")
 
     def policies(self) -> list[PolicyCell] | None:
-        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
-        described = self._rows(
-            "SELECT column_name, data_type, column_key FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
-            SCHEMA,
-        )
+        described = self._described("column_name, data_type, column_key", SCHEMA, "cache_policies")
         columns = [(_text(name) or "", _text(kind) == "enum", _text(key) == "PRI") for name, kind, key in described]
         cells = ", ".join(f"{quote(name)}, {f'{quote(name)} + 0' if enum else 'NULL'}" for name, enum, _ in columns)
         order = ", ".join(quote(name) for name, _, primary in columns if primary)
@@ -192,17 +166,12 @@ class MySQLCatalog:
 
     def counts(self, schema: str, name: str) -> bool:
         """Return whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would reset (more:empty-004)."""
-        sql = (
-            "SELECT 1 FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1"
-        )
-        return bool(self._rows(sql, schema, name))
+        return bool(self._described("1", schema, name, "extra LIKE '%%auto_increment%%'"))
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table; read once.
 
-        Raises:
-            ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
+        Raises ConfigError: a view, another engine, or a partitioned table: the plugin opens InnoDB tables only.
         """
         if (schema, name) not in self._tables:
             source = f"{quote(schema)}.{quote(name)}"
@@ -217,27 +186,18 @@ class MySQLCatalog:
         vindex = vitess.vindex_of(self._rows, schema, source) if vitess.is_gate(self._connection) else None
         if vindex is not None:
             refuse_without_vindex(source, vindex)  # vtgate refuses most statements about such a table
-        described = self._rows(
-            "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
-            " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            schema,
-            name,
-        )
+        wanted = "column_name, column_type, character_set_name, is_nullable, extra, collation_name"
+        described = self._described(wanted, schema, name)
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
         # information_schema shows an account with privileges on some columns only these.
-        hides = self._denial(f"SELECT * FROM {source} LIMIT 0", source)  # noqa: S608 - quoted
-        return replace(table, hides=hides, vindex=vindex)
+        denial = self._denial(f"SELECT * FROM {source} LIMIT 0", source)  # noqa: S608 - quoted
+        return replace(table, denial=denial, vindex=vindex)
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; the statement keeps the column's comment too."""
-        ((declared, nullable, default, comment),) = self._rows(
-            "SELECT column_type, is_nullable, column_default, column_comment FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
-            schema,
-            name,
-            column,
-        )
+        wanted = "column_type, is_nullable, column_default, column_comment"
+        ((declared, nullable, default, comment),) = self._described(wanted, schema, name, "column_name = %s", column)
         definition = as_bigint(_text(declared) or "", _text(default), nullable=_text(nullable) == "YES")
         if comment:
             with self._connection.cursor() as cursor:
@@ -287,18 +247,12 @@ class MySQLCatalog:
                 raise
         return ""
 
-    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
-        rows = self._rows(
-            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
-            SCHEMA,
-            table,
-            wanted,
-        )
-        if not rows:
-            return None, ""
-        name, declared, charset, collation = map(_text, rows[0])
-        return column_as_shown(name or "", declared or "", charset, self._profile), collation or ""
+    def _described(
+        self, cells: str, schema: str, table: str, condition: str = "TRUE", *parameters: str
+    ) -> list[tuple[Any, ...]]:
+        """Return what information_schema has of the columns of a table, in their order."""
+        sql = f"SELECT {cells} FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"  # noqa: S608
+        return self._rows(f"{sql} AND {condition} ORDER BY ordinal_position", schema, table, *parameters)
 
     def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         return fetch_all(self._connection, sql, *parameters)
@@ -338,34 +292,17 @@ def column_as_shown(name: str, declared: str, charset: str | None, profile: Prof
     return replace(column, surrogates=False, codec=None if column.codec is codecs.UNSIGNED else column.codec)
 
 
-def naming_of(column: Column | None, collation: str) -> Naming:
-    """Return how names of containers are read and compared, by the column `name` and its collation."""
-    charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
-    if charset.name in OTHER_CHARSETS:
-        charset = UTF8MB4
-    known = collations.known(collation.lower())
-    if known is None:
-        return Naming(charset, width)
-    order = collations.order(known)
-    return Naming(charset, width, order.folded, cmp_to_key(order.compare))
-
-
 def refuse_unmappable(source: str, kind: str, engine: str, is_partitioned: Callable[[], bool]) -> None:
-    """Raise RowError for a table that no mapping can have.
-
-    Args:
-        source: its name.
-        kind: `table_type` of information_schema.
-        engine: its engine, in any case of letters.
-        is_partitioned: returns whether it has partitions.
-    """
-    if kind != "BASE TABLE" or engine.lower() != "innodb":
-        what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
-        mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+    """Raise RowError for a table that no mapping can have, by `table_type` of information_schema and its engine."""
+    if kind != "BASE TABLE":
+        raise RowError(f"{source} is a view: only InnoDB tables can be mapped", "view")
+    if engine.lower() != "innodb":
+        mend = "ALTER TABLE … ENGINE = InnoDB makes it one"
         if engine == "SPIDER":
-            mend = ": serve the tables that it leads to, each from a [[store]] of its own"
-        rule = "view" if kind != "BASE TABLE" else "other-engine"
-        raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+            mend = "serve the tables that it leads to, each from a [[store]] of its own"
+        raise RowError(
+            f"{source} is a table of engine {engine}: only InnoDB tables can be mapped: {mend}", "other-engine"
+        )
     if is_partitioned():
         raise RowError(
             f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
@@ -397,19 +334,29 @@ def table_of(source: str, described: Iterable[Described], shown: Iterable[dict[s
             unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
         else:
             columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
-    found = indexes(shown)
-    unique = found.unique
+    # An index that MariaDB ignores is omitted: no statement can use it.
+    rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
+    columns_of: dict[str, list[str | None]] = {}
+    beginnings: dict[str, int] = {}
+    for row in rows:
+        if not row["Non_unique"]:
+            columns_of.setdefault(row["Key_name"], []).append(row["Column_name"])
+            if row["Sub_part"] is not None:
+                beginnings[row["Key_name"]] = int(row["Sub_part"])  # mappings can use it (index-012)
+    # An expression has no name: nothing finds a row by the column with it.
+    unique = {name: tuple(each for each in own if each) for name, own in columns_of.items() if None not in own}
     not_null = frozenset(row[0] or "" for row in described if row[3] == "NO")
     clustered = next(
-        (n for i, n in unique.items() if i == "PRIMARY" or (i not in found.beginnings and not_null.issuperset(n))), ()
+        (n for i, n in unique.items() if i == "PRIMARY" or (i not in beginnings and not_null.issuperset(n))), ()
     )
     virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
-    virtual |= {f"the expression of index {name}" for name in found.of_expressions}
+    # MySQL keeps a hidden virtual column for an expression.
+    virtual |= {f"the expression of index {row['Key_name']}" for row in rows if row["Column_name"] is None}
     return Table(
         source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
-        order=tuple(row[0] or "" for row in described),
-        clustered=clustered, descending=found.descending, not_null=not_null, hidden=found.hidden,
-        beginnings=found.beginnings,
+        order=tuple(row[0] or "" for row in described), clustered=clustered,
+        descending=frozenset(row["Key_name"] for row in rows if row["Seq_in_index"] == 1 and row["Collation"] == "D"),
+        not_null=not_null, hidden=any(row["Index_type"] == "FULLTEXT" for row in rows), beginnings=beginnings,
     )  # fmt: skip
 
 
@@ -444,16 +391,10 @@ def _columns(connection: Connection[Cursor], schema: str) -> dict[str, list[str]
 
 
 def create(connection: Connection[Cursor], *, demo: bool) -> bool:
-    """Create the configuration tables that are missing; existing tables stay as they are.
+    """Create the configuration tables that are missing; return whether `containers` was created.
 
-    `containers` is created last, so that a second call continues after a failure.
-
-    Args:
-        connection: to the server.
-        demo: also create the plugin's demo table and its row of `containers`.
-
-    Returns:
-        Whether `containers` was created.
+    It is created last, so that a second call continues after a failure. With `demo`, the plugin's demo table and its
+    row of `containers`, too.
 
     Raises:
         ConfigError: another table has the name of one of them; nothing is created.
@@ -480,13 +421,10 @@ def create(connection: Connection[Cursor], *, demo: bool) -> bool:
 
 
 def create_cache(connection: Connection[Cursor], name: str) -> bool:
-    """Create a cache table and its row of `containers`, unless there is a row with this name.
-
-    Returns:
-        Whether it was created.
+    """Create a cache table and its row of `containers`, and return True, unless there is a row with this name.
 
     Raises:
-        ConfigError: no mapping can have this name.
+        ConfigError: no mapping can have this name, or another table has it.
         pymysql.err.MySQLError: the server refuses a statement.
     """
     script = cache_script(__package__, name)
@@ -505,45 +443,6 @@ def _run(connection: Connection[Cursor], script: str) -> None:
         for statement in _STATEMENT.split(script.strip().removesuffix(";")):
             cursor.execute(statement)
     connection.commit()
-
-
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """The indexes of a table, as far as mappings need them.
-
-    Args:
-        unique: the unique indexes, each with its columns.
-        beginnings: length in characters of each unique index on a column prefix; mappings can use it (index-012).
-        descending: unique indexes with a descending first column.
-        of_expressions: indexes with an expression, for which MySQL keeps a hidden virtual column.
-        hidden: there is a FULLTEXT index.
-    """
-
-    unique: dict[str, tuple[str, ...]]
-    beginnings: dict[str, int]
-    descending: frozenset[str]
-    of_expressions: frozenset[str]
-    hidden: bool
-
-
-def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
-    """Read the rows of SHOW INDEX.
-
-    An index that MariaDB ignores is omitted: no statement can use it.
-    """
-    rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
-    unique = [row for row in rows if not row["Non_unique"]]
-    columns: dict[str, list[str | None]] = {}
-    for row in unique:
-        columns.setdefault(row["Key_name"], []).append(row["Column_name"])
-    return Indexes(
-        # An expression has no name: nothing finds a row by the column with it.
-        {name: tuple(each for each in own if each is not None) for name, own in columns.items() if None not in own},
-        {row["Key_name"]: int(row["Sub_part"]) for row in unique if row["Sub_part"] is not None},
-        frozenset(row["Key_name"] for row in rows if row["Seq_in_index"] == 1 and row["Collation"] == "D"),
-        frozenset(row["Key_name"] for row in rows if row["Column_name"] is None),
-        any(row["Index_type"] == "FULLTEXT" for row in rows),
-    )
 
 
 # MariaDB shows DEFAULT NULL as the word, and a text in quotes.
@@ -571,12 +470,9 @@ WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
 
 
 def table_details(connection: Connection[Cursor], schema: str, name: str) -> TableDetails:
-    """Read the details of a table."""
 
     def rows(sql: str) -> list[list[str]]:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, (schema, name))
-            return [[text_of(cell) for cell in row] for row in cursor.fetchall()]
+        return [[text_of(cell) for cell in row] for row in fetch_all(connection, sql, schema, name)]
 
     columns = {
         column: ColumnDetails(

@@ -13,18 +13,18 @@ from typing import Final
 from pymysql.constants import ER
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.operations import Cell, Row
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql.schema import quote
-from kvref.storage.rows import EXACT, from_sql, listed_columns, listed_row, row_of
+from kvref.storage.rows import EXACT, from_sql, listed_columns, row_of
 
 NULL: Final = "NULL"
-# What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
+# What a SELECT locks, until its transaction ends. For SHARED, in MySQL 5.6 and MariaDB, SELECT is enough.
 FOR_UPDATE: Final = " FOR UPDATE"
 NO_WAIT: Final = " FOR UPDATE NOWAIT"
 SKIP_LOCKED: Final = " FOR UPDATE SKIP LOCKED"
 SHARED: Final = " LOCK IN SHARE MODE"
-# The same without waiting, which MySQL and MariaDB spell in two ways.
+# The same without waiting, which MySQL and MariaDB write in two ways.
 SHARED_BY_MYSQL: Final = " FOR SHARE"
 WITHOUT_WAITING: Final = " NOWAIT"
 WITHOUT_LOCKED: Final = " SKIP LOCKED"
@@ -53,7 +53,7 @@ class Statements:
         self._literals = [(column.name, literals(column)) for column in self.columns]
         self._key_literal = self._literals[0][1]
         self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
-        self._plain = mapping.key not in mapping.values and all(
+        self._batchable_columns = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
         )
         self._formed = any(column.codec is not None for column in self.columns)
@@ -75,38 +75,29 @@ class Statements:
         self.keys = f"SELECT {self._names((mapping.key,))} FROM {mapping.source}"  # noqa: S608
 
     def lookup(self, key: Cell, lock: str = "") -> str:
-        """Return the SELECT of one row, with the lock that it takes."""
         beginning = self.mapping.beginning
         where = f" WHERE LEFT({self.key}, {beginning}) = {self._key_literal(key)}"
         return f"{self.select}{where if beginning else self._where(key)}{lock}"
 
     def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
-        """Return the SELECT of further columns of the row that `lookup` found."""
         return f"SELECT {self._names(columns)} FROM {self.indexed}{self._where(key)}"  # noqa: S608
 
     def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
-        """Return the SELECT of a range; `bounds` are comparisons of the key."""
         where = " AND ".join(f"{self.key} {sign} {self._key_literal(cell)}" for sign, cell in bounds)
         order = f"{self.key} DESC" if descending else self.key
         return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
     def listing(self, after: Cell, limit: int) -> str:
-        """Return the SELECT of a page of keys with what `listed` takes; `after`: the key before, None for none."""
+        """Return the SELECT of a page of keys with what `listed_row` takes; `after`: the key before, None for none."""
         names = self._names(listed_columns(self.mapping))
         sizes = " + ".join(f"COALESCE(OCTET_LENGTH({quote(column.name)}), 0)" for column in self.mapping.values)
         where = "IS NOT NULL" if after is None else f"> {self._key_literal(after)}"
         return f"SELECT {names}, {sizes} FROM {self.indexed} WHERE {self.key} {where} ORDER BY {self.key} LIMIT {limit}"  # noqa: S608
 
-    def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
-        """Return a row that `listing` selects."""
-        return listed_row(self.mapping, cells, size)
-
     def present(self, keys: Iterable[Cell]) -> str:
-        """Return the SELECT of those of some keys, at least one, that have a row."""
         return f"SELECT {self._names((self.mapping.key,))} FROM {self.indexed}{self._among(keys)}"  # noqa: S608
 
     def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
-        """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
         return f"{self.select}{self._among(keys)}{lock}"
 
     def shards(self, keys: Iterable[Cell]) -> str:
@@ -142,16 +133,7 @@ class Statements:
         wrong = next((name for name in nulls if name in self.mapping.not_null), None)
         return None if wrong is None else f"{ER.BAD_NULL_ERROR} Column '{wrong}' cannot be null"
 
-    def insert(self, row: Row, *, clear_unmapped: bool) -> str:
-        """Return the INSERT of a new row."""
-        cells = self._cells(row)
-        nulls = self._nulls if clear_unmapped else []
-        names = ", ".join([*map(quote, cells), *nulls])
-        texts = ", ".join([*cells.values(), *[NULL] * len(nulls)])
-        return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({texts})"  # noqa: S608
-
-    def insert_all(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
-        """Return the INSERT of several new rows, in their order."""
+    def insert(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
         cells = self._texts(rows)
         nulls = self._nulls if clear_unmapped else []
         names = ", ".join([*map(quote, cells), *nulls])
@@ -160,15 +142,15 @@ class Statements:
         )
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
 
-    def takes_together(self, key: Cell, row: Row) -> bool:
+    def updates_together(self, key: Cell, row: Row) -> bool:
         """Return whether `update_all` does to the row found under a key what `update` or `renew` does.
 
         Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
         """
-        return self._plain and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
+        return self._batchable_columns and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
 
     def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
-        """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
+        """Return the UPDATE of several rows that are found under the keys which they keep, see `updates_together`."""
         key = self.mapping.key
         cells = self._texts(rows)
         # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.
@@ -186,7 +168,6 @@ class Statements:
         return f"UPDATE {self.indexed} SET {', '.join(sets)} WHERE {self.key} IN ({', '.join(keys)})"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
-        """Return the UPDATE of the row found under a key."""
         cells = self._cells(row)
         if self.mapping.vindex:
             del cells[self.mapping.key.name]  # in Vitess no UPDATE changes what finds the shard
@@ -201,15 +182,12 @@ class Statements:
         return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
     def remove(self, key: Cell) -> str:
-        """Return the DELETE of the row found under a key."""
         return f"{self._delete}{self._where(key)}"
 
     def remove_keys(self, keys: Iterable[Cell]) -> str:
-        """Return the DELETE of the rows found under some keys, at least one."""
         return f"{self._delete}{self._among(keys)}"
 
     def purge(self, before: int, limit: int) -> str:
-        """Return the DELETE of expired rows, see `PurgeExpired`."""
         assert self.mapping.expiry is not None
         expiry = quote(self.mapping.expiry.name)
         return (
@@ -218,7 +196,6 @@ class Statements:
         )
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
-        """Return the row that `lookup` found."""
         return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
@@ -251,7 +228,6 @@ class Statements:
 
 
 def literal(column: Column, cell: Cell) -> str:
-    """Return a cell of the wire as a literal for its column."""
     return literals(column)(cell)
 
 

@@ -13,7 +13,7 @@ from kvref.engine.operations import LoadMapping, Operation, Recheck
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
-from kvref.storage.config.containers import take_over
+from kvref.storage.config.containers import update_mapping
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
@@ -31,13 +31,7 @@ COMMITTED: Final = Isolation(READ_COMMITTED)
 
 
 class MySQLStore(Database):
-    """The tables of one server.
-
-    Args:
-        login: where it is.
-        profile: decides what is read from the configuration.
-        lock_wait: seconds that a write waits for a row lock.
-    """
+    """The tables of one server; arguments as of `Database`."""
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         super().__init__(login, profile, lock_wait)
@@ -48,19 +42,16 @@ class MySQLStore(Database):
         self.identities = PerMapping(RowIdentities)
         self.tables = PerMapping(self._mapped_table)
         self._version = Version()
-        self.alike = PerMapping(self._first_alike)
-        self._alike: dict[tuple[object, ...], Mapping] = {}
+        # The first mapping that differs from this one in nothing.
+        self.canonical = PerMapping(lambda mapping: self._canonical.setdefault(_field_values(mapping), mapping))
+        self._canonical: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
         self.row_cache: RowCache | None = None  # where rows are kept for gets
         self._row_cache_bytes = 0
         self.replica_counts: ReplicaCounts | None = None if login.reads == PRIMARY else ReplicaCounts()
 
     def reads_for(self, listener: str) -> str:
-        """Return which server answers the plain gets of a listener: its own value if the DSN allows it, else the DSN's.
-
-        Args:
-            listener: its value of `reads`; empty: it has none.
-        """
+        """Return the server of a listener's plain gets: its own value of `reads` if the DSN allows it, or the DSN's."""
         return listener if listener in self.reads else self.login.reads
 
     def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
@@ -68,29 +59,25 @@ class MySQLStore(Database):
         return MySQLConnection(self, isolation, brief=brief)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_schema(demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_cache(name)
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - none are kept
-        """See `Store`."""
         self._row_cache_bytes = size
         if self.row_cache is not None:
             self.row_cache.clear()
             self.row_cache.limit = size
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
-        """See `Store`."""
         if reason := refusal(self.login):
             raise ConfigError(f"store {self.dsn}: the row cache {reason}")
         self.row_cache = RowCache(self._row_cache_bytes, staleness)
         with closing(self.connect()) as opened:
-            found = [(mapping, terms(opened.say, mapping, staleness)) for mapping in mappings]
+            found = [(mapping, terms(opened.query, mapping, staleness)) for mapping in mappings]
         return [
             f"mapping {mapping.name!r}: rows of {mapping.source} are not cached: {each.refusal}"
             for mapping, each in found
@@ -98,13 +85,11 @@ class MySQLStore(Database):
         ]
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
-        """See `MappedTables`."""
         with closing(self.connect()) as opened:
             found = [(mapping, opened.missing_privileges(mapping)) for mapping in mappings]
         return [f"mapping {mapping.name!r}: {each}" for mapping, each in found if each]
 
     def numbers(self) -> dict[str, int]:
-        """See `Store`."""
         cached = {} if self.row_cache is None else self.row_cache.numbers()
         replica = {} if self.replica_counts is None else asdict(self.replica_counts)
         return {f"row_cache_{name}": number for name, number in cached.items()} | {
@@ -116,14 +101,13 @@ class MySQLStore(Database):
         self.nodes.close()
 
     def read_directory(self) -> Directory:
-        """See `Store`."""
         if self.login.reads != PRIMARY:
             with closing(self.connect()) as opened:
                 require_group(opened, self)
-        directory, self.problems = self.look_up_directory()
+        directory, self.problems = self.load_directory()
         return self.adopt(directory)
 
-    def look_up_directory(self) -> tuple[Directory, list[str]]:
+    def load_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`."""
         known = KnownTables()
         with closing(MySQLConnection(self, COMMITTED, known=known)) as opened:
@@ -134,52 +118,45 @@ class MySQLStore(Database):
     def adopt(self, directory: Directory) -> Directory:
         """Take over a configuration that was read, in the thread of all commands."""
         self.naming = directory.naming
-        self.watch(directory.default)
+        self.track(directory.default)
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, see `counted_cas_numbers`."""
         return counted_cas_numbers(self.profile)
 
-    def watch(self, mapping: Mapping) -> None:
+    def track(self, mapping: Mapping) -> None:
         """Keep a mapping up to date with its table."""
         self._mappings.add(mapping)
 
-    def heed(self, operation: Operation, answer: Any) -> None:
+    def apply_schema_result(self, operation: Operation, answer: Any) -> None:
         """Remember what an answer of a connection says about mappings, in the thread of all commands."""
         if isinstance(operation, Recheck):
-            self.take_over(answer)
+            self.update_mappings(answer)
         elif isinstance(operation, LoadMapping) and answer is not None:
-            self.watch(answer)
+            self.track(answer)
 
-    def watched(self) -> list[Mapping]:
-        """Return the mappings in use."""
+    def mappings_in_use(self) -> list[Mapping]:
         return list(self._mappings)
 
-    def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
+    def update_mappings(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
         """Bring mappings up to date with what a connection saw of their tables."""
-        before = [_facts(mapping) for mapping, _ in seen]
+        before = [_field_values(mapping) for mapping, _ in seen]
         for mapping, found in seen:
-            take_over(mapping, found)
-        changed = before != [_facts(mapping) for mapping, _ in seen]
+            update_mapping(mapping, found)
+        changed = before != [_field_values(mapping) for mapping, _ in seen]
         # Each connection may have read its own mapping, which must not outlive it.
         self.statements.clear()
         self.identities.clear()
-        self.alike.clear()
-        if changed or len(self._alike) > MAX_STATEMENTS:
+        self.canonical.clear()
+        if changed or len(self._canonical) > MAX_STATEMENTS:
             self.tables.clear()
             self._version.live = False
             self._version = Version()
-            self._alike.clear()
+            self._canonical.clear()
 
     def _mapped_table(self, mapping: Mapping) -> MappedTable:
-        sql, identities = self.statements(mapping), self.identities(mapping)
-        return MappedTable(mapping, sql, identities, self._version)
-
-    def _first_alike(self, mapping: Mapping) -> Mapping:
-        """Return the first mapping that differs from this one in nothing."""
-        return self._alike.setdefault(_facts(mapping), mapping)
+        return MappedTable(mapping, self.statements(mapping), self.identities(mapping), self._version)
 
 
-def _facts(mapping: Mapping) -> tuple[object, ...]:
+def _field_values(mapping: Mapping) -> tuple[object, ...]:
     return tuple([getattr(mapping, each.name) for each in fields(mapping)])

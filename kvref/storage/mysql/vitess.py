@@ -31,44 +31,22 @@ LIMITS: Final = (
 # Errors of a statement, after which the transaction is as it was. After any other one vtgate may have dropped the
 # transaction of the shard, and yet report it as open, begin another one for the next statement, and commit that.
 OF_STATEMENT: Final = (*REFUSED, *LOCKED, *STALE, *DENIED)
-# A transaction that is open no more, because it ran for too long or its tablet has restarted, or of two shards.
-_ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended at)")
-# The tablet has rolled it back before.
-_TOO_LATE: Final = re.compile(r"transaction \d+: ended at [^(]*\(exceeded timeout")
+# The transaction is over and has written nothing: it took too long, its tablet restarted, or it is of two shards.
+ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended at)")
+# The tablet had rolled it back before the COMMIT.
+TOO_LATE: Final = re.compile(r"transaction \d+: ended at [^(]*\(exceeded timeout")
 # What vtgate adds to the words of MySQL; after `Sql:` and `BindVars:` it quotes the statement with its values.
-_ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
+ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
 
 
 def is_gate(connection: Connection[Cursor]) -> bool:
-    """Return whether a connection leads to vtgate."""
     return _GATE in str(connection.server_version)  # type: ignore[attr-defined]
 
 
-def words_of(text: str) -> str:
-    """Return the words of an error without the statement and its values, which vtgate appends."""
-    return _ADDED.split(text, maxsplit=1)[0]
-
-
-def has_ended(text: str) -> bool:
-    """Return whether an error says that the transaction is over and has written nothing."""
-    return _ENDED.search(text) is not None
-
-
-def was_too_late(text: str) -> bool:
-    """Return whether an error of a COMMIT says that the tablet had rolled the transaction back before it."""
-    return _TOO_LATE.search(text) is not None
-
-
 def vindex_of(rows: Callable[[str], Sequence[Sequence[Any]]], schema: str, source: str) -> Vindex | None:
-    """Return what finds the shard of a row of a table, None if the keyspace has one shard for all.
+    """Return what finds the shard of a row of a table, None if the keyspace `schema` has one shard for all.
 
-    Args:
-        rows: returns the rows of a statement.
-        schema: the keyspace.
-        source: the quoted name of the table.
-
-    Raises:
-        MySQLError: the connection is lost.
+    `rows` returns the rows of a statement; its MySQLError is raised if the connection is lost.
     """
     sharded = {text_of(name): text_of(value) for name, value, *_ in rows("SHOW VSCHEMA KEYSPACES")}
     if sharded.get(schema) != "true":

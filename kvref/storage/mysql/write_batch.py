@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvref.engine import operations as ports
 from kvref.errors import StoreError
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, DuplicateError
+from kvref.storage.mysql.errors import DuplicateError, RetryableError
 
 Write = ports.Insert | ports.Update
 Operation = Write | ports.Remove
@@ -26,33 +26,28 @@ _BYTES_OF_ROW: Final = 4096
 
 
 def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
-    """Run operations on different rows of one mapping, in the transaction that has locked them.
+    """Run operations of one command each on different rows of one mapping, in the transaction that has locked them.
 
-    Args:
-        connection: in that transaction.
-        operations: of one command each.
-
-    Returns:
-        Their results in order, an exception for each command that must run again; the transaction is still open.
+    Returns their results in order, an exception for each command that must run again; the transaction is still open.
 
     Raises:
         KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.
     """
     connection.require_open()
     answers: list[Any] = [None] * len(operations)
-    alone = set(range(len(operations)))
+    unbatched = set(range(len(operations)))
     try:
-        for numbers in _alike(connection, operations):
+        for numbers in _batches(connection, operations):
             if _written(connection, [operations[number] for number in numbers]):
-                alone.difference_update(numbers)
-        for number in sorted(alone):
+                unbatched.difference_update(numbers)
+        for number in sorted(unbatched):
             try:
                 answers[number] = connection.execute(operations[number])
             except (ports.LockWaitError, DuplicateError) as error:
                 if not connection.in_transaction:
                     raise
                 answers[number] = error
-    except AgainError:
+    except RetryableError:
         # What was seen of the table is out of date, for all.
         connection.roll_back()
         raise
@@ -68,19 +63,19 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
         if not connection.in_transaction:
             raise
         return False
-    raise AgainError(f"of {len(writes)} rows not all were there")
+    raise RetryableError(f"of {len(writes)} rows not all were there")
 
 
-def _alike(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
+def _batches(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):
         if isinstance(operation, ports.Remove) and not operation.mapping.cascades:
             kinds.setdefault((ports.Remove, False, False), []).append(number)
-        if isinstance(operation, ports.Insert | ports.Update) and connection.goes_with_others(operation):
+        if isinstance(operation, ports.Insert | ports.Update) and connection.is_batchable(operation):
             keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
             kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
-    room = min(MAX_BYTES, connection.longest)
+    room = min(MAX_BYTES, connection.max_packet)
     for (kind, _, _), numbers in kinds.items():
         chunk: list[int] = []
         size = 0

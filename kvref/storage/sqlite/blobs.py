@@ -13,17 +13,12 @@ from kvref.engine.operations import Cell
 
 
 class Blob(bytes):
-    """The cell of such a BLOB.
-
-    Attributes:
-        stored: the bytes in the file; the cell may have spaces behind them, see `ColumnCodec.pads`.
-    """
+    """The cell of such a BLOB; `stored`: its bytes in the file, which `ColumnCodec.pads` may fill up in the cell."""
 
     stored: bytes
 
     @classmethod
     def of(cls, cell: bytes, stored: bytes) -> Blob:
-        """Return a cell; arguments: its bytes, see `stored`."""
         blob = cls(cell)
         blob.stored = stored
         return blob

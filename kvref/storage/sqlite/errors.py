@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from kvref.errors import KvrefError, StoreError
 from kvref.log_throttle import LogThrottle
@@ -29,23 +29,15 @@ ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeEncodeError, UnicodeDecode
 Failure = sqlite3.Error | OverflowError | UnicodeEncodeError | UnicodeDecodeError
 
 
-class Translating(Protocol):
-    """A store that knows what an error of its connection means."""
-
-    def translated(self, error: Failure) -> KvrefError:
-        """Return what one of ERRORS means to a command."""
-
-
-_S = TypeVar("_S", bound=Translating)
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-def translating(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
-    """Raise errors of SQLite as errors of the store."""
+def translating(method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concatenate[Any, _P], _T]:
+    """Raise errors of SQLite in a method as what `translated` of its object returns for them."""
 
     @wraps(method)
-    def translated(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+    def translated(self: Any, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         try:
             return method(self, *arguments, **named)
         except ERRORS as error:
@@ -56,7 +48,7 @@ def translating(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatena
 
 _log = logging.getLogger("kvref.storage")
 
-TELL_EVERY: Final = 10.0  # seconds between two lines of the log, however many writes fail
+LOG_INTERVAL: Final = 10.0  # seconds between two lines of the log, however many writes fail
 # Errors of the disk, and not of a statement or another writer.
 _OF_DISK: Final = {
     sqlite3.SQLITE_FULL,
@@ -94,7 +86,8 @@ def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
     elif code == sqlite3.SQLITE_CORRUPT:
         fix = f": restore the file from a backup, or save what is left: sqlite3 {path} .recover"
     elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        fix = f": check the disk of {path.parent}, where {_free(path.parent)} bytes are free"
+        disk = os.statvfs(path.parent)
+        fix = f": check the disk of {path.parent}, where {disk.f_bavail * disk.f_frsize} bytes are free"
     return StoreError(f"store {path}: {error}{fix}")
 
 
@@ -115,11 +108,6 @@ def holders(path: Path) -> str:
     return ", ".join(found.values()) or "another program"
 
 
-def _free(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
-
-
 def _name(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
@@ -135,10 +123,10 @@ class DiskErrors:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._throttle = LogThrottle(TELL_EVERY)
+        self._throttle = LogThrottle(LOG_INTERVAL)
         self.open = False  # the log's last line is of an error
 
-    def explained(self, error: sqlite3.Error) -> str:
+    def describe(self, error: sqlite3.Error) -> str:
         """Return the text of an error for the client; log it if the disk is the cause."""
         text = str(error)
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -146,19 +134,18 @@ class DiskErrors:
             return text
         if code == sqlite3.SQLITE_IOERR:
             text = f"{text}{self._limit()}"
-        self.met(text)
+        self.record(text)
         return text
 
-    def met(self, text: str) -> None:
-        """Record an error of the disk."""
-        untold = self._throttle.suppressed()
-        if untold is None:
+    def record(self, text: str) -> None:
+        suppressed = self._throttle.suppressed()
+        if suppressed is None:
             return
-        more = f" ({untold} more such errors before)" if untold else ""
+        more = f" ({suppressed} more such errors before)" if suppressed else ""
         self.open = True
         _log.error("store %s: %s%s", self._path, text, more)
 
-    def over(self) -> None:
+    def record_success(self) -> None:
         """Record a write that succeeded after errors."""
         if self.open:
             self.open = False

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
@@ -24,11 +24,7 @@ OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
 
 
 def path_of(dsn: str) -> Path:
-    """Return the file a DSN names.
-
-    Raises:
-        ConfigError: the DSN is not of the form sqlite:///PATH; nothing kept in memory survives the process.
-    """
+    """Return the file a DSN names; raises ConfigError if it is not of the form sqlite:///PATH."""
     if not dsn.startswith(SCHEME) or dsn.removeprefix(SCHEME) in ("", ":memory:"):
         raise ConfigError(f"store {dsn!r}: write sqlite:///PATH (sqlite:////absolute/path for an absolute one)")
     return Path(dsn.removeprefix(SCHEME))
@@ -44,15 +40,10 @@ def identity(path: Path | str) -> tuple[int, int] | None:
 
 
 def opened(path: Path, profile: Profile) -> sqlite3.Connection:
-    """Open a connection.
-
-    Args:
-        path: of the file; created when missing.
-        profile: decides whether CHECK constraints act.
+    """Open a connection; the file is created if it is missing. The profile decides whether CHECK constraints act.
 
     Raises:
-        StoreError: the path is that of a directory, or of a file in a directory that does not exist, or the file
-            cannot have the journal mode WAL.
+        StoreError: the path is that of a directory, or its directory does not exist, or it cannot have the mode WAL.
         sqlite3.Error: the file cannot be opened or is not a database.
     """
     if path.is_dir():
@@ -82,16 +73,14 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
 def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
     """Set the journal mode WAL, which stays for all programs; it needs the file for itself for a moment.
 
-    Raises:
-        sqlite3.Error: the file cannot be read or changed.
-        StoreError: another program reads or writes it in its present mode, or it cannot have WAL.
+    Raises sqlite3.Error, and StoreError: another program uses the file in its present mode, or it cannot have WAL.
     """
     (before,) = connection.execute("PRAGMA journal_mode").fetchone()
     if before == "wal":
         return
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     try:
-        after = _changed(connection, path)
+        after = _set_wal(connection, path)
     except sqlite3.OperationalError as error:
         if not is_busy(error):
             raise
@@ -113,7 +102,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
         )  # fmt: skip
 
 
-def _changed(connection: sqlite3.Connection, path: Path) -> str:
+def _set_wal(connection: sqlite3.Connection, path: Path) -> str:
     """Change the mode and return the one in force; raises sqlite3.OperationalError if others use the file too long."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
@@ -137,12 +126,7 @@ _NETWORK: Final = frozenset({
 
 
 def network_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
-    """Return the type of the network file system that a file is on, empty if it is on none or that is not known.
-
-    Args:
-        path: of the file, which may not exist yet.
-        mounts: mounts of this process, see proc(5).
-    """
+    """Return the type of the network file system that a file is on by proc(5); "" for none or an unknown one."""
     wanted, found, kind = path.absolute().parent.resolve(), Path(), ""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -169,26 +153,14 @@ COUNTERS: Final = "kvref_counters"
 CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
 
 
-class Failing(Protocol):
-    """What counts failed commits."""
-
-    failures: int
-
-
 class ReservedNumbers:
     """Numbers that no other server of the file returns.
 
-    Every write that takes a number has the write lock: the commit that first uses a block also reserves it.
-
-    Args:
-        connection: connection to the file.
-        store: counts failed commits, each of which may have lost a reservation.
-        reserved: is called when the row of the counter was written.
+    Every write that takes a number has the write lock: the commit that first uses a block also reserves it. Each of the
+    `failures` of the store may have lost a reservation; `reserved` is called after one.
     """
 
-    def __init__(
-        self, connection: sqlite3.Connection, store: Failing, reserved: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, store: Any, reserved: Callable[[], None] = lambda: None) -> None:
         self._connection = connection
         self._store = store
         self._reserved = reserved
@@ -196,15 +168,10 @@ class ReservedNumbers:
         self._block = iter(range(0))
 
     def __iter__(self) -> Iterator[int]:
-        """Return itself."""
         return self
 
     def __next__(self) -> int:
-        """Return the next number.
-
-        Raises:
-            StoreError: a block cannot be reserved; the next call tries again.
-        """
+        """Return the next number; StoreError if a block cannot be reserved, and the next call tries again."""
         failures = self._store.failures
         if failures == self._before:  # else others could get these numbers too
             number = next(self._block, None)

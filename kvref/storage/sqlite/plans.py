@@ -43,14 +43,7 @@ IGNORED: Final = "the table ignored the write"
 
 
 class SQLiteRows:
-    """The rows of one mapping, see `PlannedRows`.
-
-    Args:
-        store: the file.
-        table: cached rows of the mapping.
-        bound: rules of the commands.
-        queue: other writes that wait for the file; they run first.
-    """
+    """The rows of one mapping, see `PlannedRows`; other writes in `queue` wait for the file, and run first."""
 
     def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queue: Collection[object]) -> None:
         self.rows = table.items
@@ -69,7 +62,7 @@ class SQLiteRows:
         self._to_sql = _codecs(mapping.values)
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
-        self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
+        self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = bytes_of_row(mapping)
         self._measured = False  # it is of rows that were read
@@ -78,7 +71,6 @@ class SQLiteRows:
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
     def plan_write(self, word: bytes) -> None:
-        """See `PlannedRows`."""
         table = self._table
         row = table.items.pop(word, None)
         if row is not None:
@@ -94,13 +86,11 @@ class SQLiteRows:
             self.rows, self.missing = _NO_ROWS, _NOTHING
 
     def release(self) -> None:
-        """See `PlannedRows`."""
         if self._table.planned:
             self._store.cache.release(self._table)
         self.rows, self.missing = self._table.items, self._table.missing
 
     def begin(self) -> bool:
-        """See `PlannedRows`."""
         if self._queue and not self._store.dirty:
             return False
         try:
@@ -110,10 +100,9 @@ class SQLiteRows:
         return True
 
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
-        """See `PlannedRows`."""
         table = self._table
         overlay = Overlay()
-        overlay.all_late = table.unsure or table.unsure_syncing
+        overlay.all_not_durable = table.dirty or table.dirty_syncing
         planned = [*map(table.planned.get, words)]
         if all(planned):
             overlay.rows = dict(zip(words, planned, strict=True))  # type: ignore[arg-type]  # none is None
@@ -138,7 +127,7 @@ class SQLiteRows:
                 if word in table.missing:
                     row = ABSENT
                 elif word in table.changed or word in table.syncing:
-                    overlay.late.add(word)
+                    overlay.not_durable.add(word)
                     row = (table.changed if word in table.changed else table.syncing)[word]
             if row is None:
                 unknown[word] = None
@@ -156,7 +145,6 @@ class SQLiteRows:
         return self._blobs
 
     def apply_many(self, writes: Sequence[Write]) -> None:
-        """See `PlannedRows`."""
         distinct = len(writes) == 1 or len({write[1] for write in writes}) == len(writes)
         merged = writes if distinct else _merged(writes)
         distinct = distinct or len({write[1] for write in merged}) == len(merged)
@@ -193,13 +181,7 @@ class SQLiteRows:
             self._store.cache.change_all(self._table, many)
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
-        """Let the row cache have what a write has left.
-
-        Args:
-            write: it.
-            rowid: of its row.
-            certain: no command of the group names the row by another spelling of its key.
-        """
+        """Cache what a write left; `certain`: no command of the group names the row by another equal key."""
         cache, mapping = self._store.cache, self._mapping
         kind, written, word, new, _, _ = write
         row: CachedRow | None = new
@@ -217,38 +199,26 @@ class SQLiteRows:
                 cache.change(mapping, each, None)
 
     def _apply_together(self, cells: list[Parameters], others: list[Write]) -> list[int]:
-        """Carry out writes, all or none; see `_apply_all`."""
-        self._store.run("SAVEPOINT plans")
+        """Carry out writes, all or none; return the rowids of the rows of `others`, 0 where it is not known.
+
+        `cells` are parameters of the rows that are overwritten by rowid, each with the rowid behind it.
+        """
+        self._store.begin_batch()
         try:
-            rowids = self._apply_all(cells, others)
+            if cells:
+                self._overwrite(cells)
+            rowids = [self._apply(write) for write in others]
         except BaseException:
-            if self._store.in_transaction:
-                self._store.run("ROLLBACK TO plans")
-                self._store.run("RELEASE plans")
+            self._store.end_batch(undone=True)
             raise
-        self._store.run("RELEASE plans")
+        self._store.end_batch(undone=False)
         return rowids
 
-    def _apply_all(self, cells: list[Parameters], others: list[Write]) -> list[int]:
-        """Carry out writes.
-
-        Args:
-            cells: parameters of the rows that are overwritten by rowid, each with the rowid behind it.
-            others: all other writes, in order.
-
-        Returns:
-            The rowids of the rows of the others, 0 where it is not known.
-        """
-        if cells:
-            self._overwrite(cells)
-        return [self._apply(write) for write in others]
-
     def _overwrite(self, cells: list[Parameters]) -> None:
-        """Overwrite rows by rowid, see `_apply_all`."""
         if self._to_sql:
             cells = [_to_sql(each, self._to_sql) for each in cells]
         store = self._store
-        done = store.ask(self._update, cells[0]) if len(cells) == 1 else store.ask_many(self._update, cells)
+        done = store.run(self._update, cells[0]) if len(cells) == 1 else store.run_many(self._update, cells)
         if done.rowcount != len(cells):
             raise RefusedWriteError(IGNORED)
 
@@ -262,25 +232,24 @@ class SQLiteRows:
             key = sql.key(self._bound.key(word))
             if isinstance(key, bytes):
                 self._checked_for_blobs = -1
-            cursor = store.ask(self._insert, (key, *cells))
+            cursor = store.run(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if kind is _UPDATE and written != word and self._bound.rules.renames_key:
             self._rename(write)
             return rowid
         place: Cell = rowid or self._place(written)
         if kind is WriteKind.DELETE:
-            cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
+            cursor = store.run(sql.remove_numbered if rowid else sql.remove, (place,))
         elif kind is WriteKind.RENEW:
             cells = _to_sql(cells, self._renewed_to_sql)
-            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*cells, place))
+            cursor = store.run(sql.renew_numbered if rowid else sql.renew, (*cells, place))
         else:
-            cursor = store.ask(self._update if rowid else self._update_by_key, (*cells, place))
+            cursor = store.run(self._update if rowid else self._update_by_key, (*cells, place))
         if cursor.rowcount != 1:
             raise RefusedWriteError(IGNORED)
         return rowid
 
     def _place(self, key: bytes) -> Cell:
-        """Return the key of a row as SQL has it."""
         return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
 
     def _rename(self, write: Write) -> None:
@@ -293,7 +262,6 @@ class SQLiteRows:
             raise RefusedWriteError(cause)
 
     def _read(self, words: list[bytes], overlay: Overlay) -> None:
-        """Read rows of words of which nothing is known."""
         sought: dict[bytes, Cell] = {}
         spelled: dict[bytes, bool] = {}  # else a miss may be one of a row that has another key
         key_of, codec = self._bound.key, self._mapping.key.codec
@@ -318,7 +286,6 @@ class SQLiteRows:
                 self._absent(word, overlay, keep=spelled[word])
 
     def _select(self, sought: dict[bytes, Any]) -> dict[bytes, Sequence[Any]]:
-        """Return the cells of the rows of some keys, by word."""
         words = [*sought]
         count = 1 << (len(words) - 1).bit_length()  # few statements, so that SQLite prepares each once
         parameters = [*sought.values(), *[None] * (count - len(words))]
@@ -339,23 +306,23 @@ class SQLiteRows:
             self._measured = True
         if key != word:
             overlay.aliases[word] = key
-        late = key in table.changed or key in table.syncing
-        if late:
-            overlay.late.add(key)
+        not_durable = key in table.changed or key in table.syncing
+        if not_durable:
+            overlay.not_durable.add(key)
         if key in overlay.rows:
             return
         overlay.rows[key] = row
-        if late or overlay.all_late:
+        if not_durable or overlay.all_not_durable:
             return
         if key in table.planned:
             if table.planned[key] is None:
-                self._store.cache.known(table, key, row)
+                self._store.cache.set_planned(table, key, row)
         elif key == word:
-            self._store.cache.keep(table, word, row)
+            self._store.cache.put(table, word, row)
 
     def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
         """Return the key of a row that was read, and the row."""
-        if self._usual and not prefix:
+        if self._is_simple and not prefix:
             text, value, flags, cas, expiry = cells
             if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
                 key, data = to_bytes(text), to_bytes(value)
@@ -369,9 +336,9 @@ class SQLiteRows:
         overlay.rows[word] = ABSENT
         written = word in table.changed or word in table.syncing
         if written if table.by_bytes else table.changed or table.syncing:
-            overlay.late.add(word)
-        elif keep and not overlay.all_late:
-            self._store.cache.keep_missing(table, word)
+            overlay.not_durable.add(word)
+        elif keep and not overlay.all_not_durable:
+            self._store.cache.put_missing(table, word)
 
     def _join_absent(self, overlay: Overlay) -> None:
         """Let words that are the same key, of which there is no row, share one."""
@@ -383,9 +350,9 @@ class SQLiteRows:
             cell = self._bound.session.looked_up(self._mapping, word)
             if cell is None:
                 continue
-            kept = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)
-            if kept != word:
-                overlay.aliases[word] = kept
+            first_word = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)
+            if first_word != word:
+                overlay.aliases[word] = first_word
 
 
 def _merged(writes: Sequence[Write]) -> list[Write]:
@@ -416,7 +383,6 @@ def _has_rowid(store: SQLiteStore, text: str) -> bool:
 
 
 def _to_sql(cells: Parameters, codecs: list[tuple[int, Callable[[Any], Any]]]) -> Parameters:
-    """Return parameters as SQL has them."""
     changed = list(cells)
     for place, to_sql in codecs:
         if changed[place] is not None:
@@ -436,29 +402,26 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     """Return why rows of a mapping are read by plans but not written, empty if they are written too.
 
     A row that is written must read as it was written, and nothing else may happen.
-
-    Args:
-        store: the file.
-        mapping: whose rows.
-        clear_unmapped: a write sets the other columns NULL.
     """
     options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
     columns = (mapping.key, *mapping.values, *options)
     names = [column.name.lower() for column in columns]
     declared = dict(store.fetch(_DECLARED, [mapping.source]))
     for column in columns:
-        if not _keeps(column, declared.get(column.name, ""), is_key=column is mapping.key):
+        if not _reads_as_written(column, declared.get(column.name, ""), is_key=column is mapping.key):
             return f"column {column.name} shows something else than what is written"
     if len(set(names)) < len(names):
         return "a column is mapped twice"
     if any(column.kind is not Kind.INTEGER for column in options):
         return "flags, cas or expiry are in a column of text"
     one = len(mapping.values) == 1
-    rules = store.has_rules_for_sets(mapping, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
+    filled = {each.name for each in columns}
+    of_sets = store.catalog.has_rules_for_sets
+    rules = of_sets(mapping.source, filled, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
     return "the table has triggers, constraints or further unique keys" if rules else ""
 
 
-def _keeps(column: Column, declared: str, *, is_key: bool) -> bool:
+def _reads_as_written(column: Column, declared: str, *, is_key: bool) -> bool:
     """Return whether a cell of a column reads as it was written."""
     if column.exact or column.fixed:
         return False

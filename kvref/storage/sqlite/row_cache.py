@@ -26,7 +26,7 @@ class CachedTable:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.items: dict[bytes, CachedRow] = {}  # by the key as the table spells it
+        self.items: dict[bytes, CachedRow] = {}  # by the key as the table stores it
         self.missing: set[bytes] = set()  # keys as clients send them, of which the table has no row
         self.by_bytes = _compares_bytes(mapping)
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
@@ -34,7 +34,7 @@ class CachedTable:
         self.syncing: dict[bytes, CachedRow | None] = {}
         # Words whose rows planned commands write, with their committed rows where these are known, which count as kept.
         self.planned: dict[bytes, CachedRow | None] = {}
-        self.unsure = self.unsure_syncing = False  # anything may have been written
+        self.dirty = self.dirty_syncing = False  # anything may have been written
         self.live = True  # mapping and settings are as they were
 
     def renewed(self) -> CachedTable | None:
@@ -42,8 +42,8 @@ class CachedTable:
         self.live = False
         new = CachedTable(self.mapping)
         new.items, new.missing, new.changed, new.syncing = self.items, self.missing, self.changed, self.syncing
-        new.unsure, new.unsure_syncing = self.unsure, self.unsure_syncing
-        holds = self.items or self.missing or self.changed or self.syncing or self.unsure or self.unsure_syncing
+        new.dirty, new.dirty_syncing = self.dirty, self.dirty_syncing
+        holds = self.items or self.missing or self.changed or self.syncing or self.dirty or self.dirty_syncing
         return new if holds else None
 
 
@@ -56,11 +56,7 @@ def _compares_bytes(mapping: Mapping) -> bool:
 
 
 class RowCache:
-    """The cached tables of one store.
-
-    Args:
-        limit: bytes of items, keys and what keeping them takes; 0 keeps nothing.
-    """
+    """The cached tables of one store, up to `limit` bytes of items, keys and what keeping them takes; 0: none."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -71,22 +67,17 @@ class RowCache:
         self._of_source: dict[str, list[CachedTable]] = {}  # the same, by the table of the file
 
     def table(self, mapping: Mapping, *, dirty: bool) -> CachedTable:
-        """Return what is kept of a mapping's rows.
-
-        Args:
-            mapping: mapping of the rows.
-            dirty: there are writes that no commit holds yet.
-        """
+        """Return what is kept of a mapping's rows; `dirty`: there are writes that no commit holds yet."""
         found = self._tables.get(mapping)
         if found is None:
             if len(self._tables) >= MAX_CACHED_TABLES:
                 self.retire()
             found = self._tables[mapping] = CachedTable(mapping)
             self._of_source.setdefault(mapping.source, []).append(found)
-            found.unsure = dirty
+            found.dirty = dirty
         return found
 
-    def keep(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
+    def put(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
         size = len(word) + len(item[HIT]) + OVERHEAD
         if not table.live or size > self.limit or word in table.planned or len(item[HIT]) > MAX_KEPT:
@@ -94,18 +85,13 @@ class RowCache:
         if word in table.items:
             self.drop(table, word)
         if self.size + size > self.limit:
-            self._forget_all_missing()
+            self._drop_all_missing()
             self._make_room(table, size)
         table.items[word] = item
         self.size += size
 
-    def keep_missing(self, table: CachedTable, word: bytes) -> None:
-        """Keep that the table has no row of a key, if that is committed and takes no room of an item.
-
-        Args:
-            table: as the file is read: it may have writes that no commit holds yet.
-            word: the key as the client sent it.
-        """
+    def put_missing(self, table: CachedTable, word: bytes) -> None:
+        """Keep that the table has no row of a key as the client sent it, if that is committed and there is room."""
         written = word in table.changed or word in table.syncing
         if not table.live or (written if table.by_bytes else table.changed or table.syncing):
             return
@@ -113,7 +99,7 @@ class RowCache:
             return
         size = len(word) + MISSING_OVERHEAD
         if self.size + size > self.limit:
-            self._forget_all_missing()
+            self._drop_all_missing()
             if self.size + size > self.limit:
                 return
         if word not in table.missing:
@@ -124,14 +110,14 @@ class RowCache:
         self.size += size
         self._missing += size
 
-    def _forget_missing(self, table: CachedTable) -> None:
+    def _drop_missing(self, table: CachedTable) -> None:
         self._count_missing(-sum(map(len, table.missing)) - len(table.missing) * MISSING_OVERHEAD)
         table.missing.clear()
 
-    def _forget_all_missing(self) -> None:
+    def _drop_all_missing(self) -> None:
         if self._missing:
             for table in self._tables.values():
-                self._forget_missing(table)
+                self._drop_missing(table)
 
     def _make_room(self, table: CachedTable, size: int) -> None:
         while self.size + size > self.limit and table.items:
@@ -141,12 +127,11 @@ class RowCache:
             self.clear()
 
     def drop(self, table: CachedTable, word: bytes) -> None:
-        """Forget one item."""
         item = table.items.pop(word, None)
         if item is not None:
             self.size -= len(word) + len(item[HIT]) + OVERHEAD
 
-    def known(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
+    def set_planned(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
         """Note the committed row of a word whose row a planned command writes."""
         table.planned[word] = item
         self.size += len(word) + len(item[HIT]) + OVERHEAD
@@ -157,24 +142,18 @@ class RowCache:
         for word, item in planned.items():
             if item is not None:
                 self.size -= len(word) + len(item[HIT]) + OVERHEAD
-                self.keep(table, word, item)
+                self.put(table, word, item)
 
-    def _forget_planned(self, table: CachedTable) -> None:
-        """Forget the rows of words whose rows planned commands write."""
+    def _drop_planned(self, table: CachedTable) -> None:
         for word, item in table.planned.items():
             if item is not None:
                 self.size -= len(word) + len(item[HIT]) + OVERHEAD
         table.planned = dict.fromkeys(table.planned)
 
     def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
-        """Note a write.
-
-        Args:
-            operation: what was written.
-            elsewhere: the table may have done something of its own, in other rows or tables too.
-        """
+        """Note a write; `elsewhere`: the table may have changed other rows, or other tables, too."""
         if elsewhere or isinstance(operation, Clear):
-            self._all_changed()
+            self._mark_all_dirty()
             return
         if isinstance(operation, PurgeExpired):
             self.wrote_any(operation.mapping.source)
@@ -188,15 +167,12 @@ class RowCache:
     def wrote_any(self, source: str) -> None:
         """Note that any rows of a table of the file may have been written."""
         for table in self._of_source.get(source, ()):
-            self._doubt(table)
+            self._mark_dirty(table)
 
     def change(self, mapping: Mapping, word: bytes, item: CachedRow | None) -> None:
-        """Note that a row is another one from the next commit on.
+        """Note that a row is another one from the next commit on: `item`, or None where it is not known.
 
-        Args:
-            mapping: through which it was written; other mappings may show the same row under other keys.
-            word: its key as the table spells it.
-            item: the row then, None where that is not known.
+        Other mappings than the one through which it was written may show the same row under other keys.
         """
         for other in self._of_source.get(mapping.source, ()):
             if other.mapping is mapping:
@@ -210,19 +186,14 @@ class RowCache:
                         self.size -= len(word) + len(old[HIT]) + OVERHEAD
                 if other.missing:
                     self.appeared(other, word)
-                other.changed[word] = None if other.unsure else item
+                other.changed[word] = None if other.dirty else item
             else:
-                self._doubt(other)
+                self._mark_dirty(other)
 
     def change_all(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
-        """Note that rows are other ones from the next commit on.
-
-        Args:
-            table: of the mapping through which planned commands have written them, see `change`.
-            written: the rows then, by their keys, which are words that `plan` was called with.
-        """
+        """Note that planned commands have written rows, as `change` does; `written`: the rows, by planned words."""
         tables = self._of_source.get(table.mapping.source, ())
-        if len(tables) != 1 or tables[0] is not table or table.unsure:
+        if len(tables) != 1 or tables[0] is not table or table.dirty:
             for word, row in written.items():
                 self.change(table.mapping, word, row)
             return
@@ -240,7 +211,7 @@ class RowCache:
     def appeared(self, table: CachedTable, word: bytes) -> None:
         """Forget that a key, and those that are equal to it, have no row."""
         if not table.by_bytes:
-            self._forget_missing(table)
+            self._drop_missing(table)
         elif word in table.missing:
             table.missing.remove(word)
             self._count_missing(-len(word) - MISSING_OVERHEAD)
@@ -254,33 +225,33 @@ class RowCache:
                     table.syncing.update(changed)
                 else:
                     table.syncing = changed
-                table.unsure_syncing = table.unsure_syncing or table.unsure
-            table.unsure = False
+                table.dirty_syncing = table.dirty_syncing or table.dirty
+            table.dirty = False
 
     def synced(self, *, lost: bool) -> None:
         """Cache the written rows, which are on disk now; if the sync failed, the next get queries the file."""
         for table in self._tables.values():
             syncing, table.syncing = table.syncing, {}
-            table.unsure_syncing = False
-            if not syncing or lost or table.unsure:
+            table.dirty_syncing = False
+            if not syncing or lost or table.dirty:
                 continue
             changed, planned = table.changed, table.planned
-            kept: dict[bytes, CachedRow] = {}
+            fresh: dict[bytes, CachedRow] = {}
             size = 0
             for word, item in syncing.items():
                 if item is None or word in changed or len(item[HIT]) > MAX_KEPT:
                     continue
                 if word not in planned:
-                    kept[word] = item
+                    fresh[word] = item
                     size += len(word) + len(item[HIT]) + OVERHEAD
                 elif planned[word] is None:
-                    self.known(table, word, item)
+                    self.set_planned(table, word, item)
             if table.live and self.size + size <= self.limit:
-                table.items.update(kept)
+                table.items.update(fresh)
                 self.size += size
             else:
-                for word, item in kept.items():
-                    self.keep(table, word, item)
+                for word, item in fresh.items():
+                    self.put(table, word, item)
 
     def clear(self) -> None:
         """Forget all items: others have written."""
@@ -295,7 +266,7 @@ class RowCache:
     def renew(self) -> None:
         """Keep the rows, but no table in use: whoever has one gets another, since settings may have changed."""
         for table in self._tables.values():
-            self._forget_planned(table)
+            self._drop_planned(table)
         renewed = [new for table in self._tables.values() if (new := table.renewed()) is not None]
         self._tables = {table.mapping: table for table in renewed}
         self._of_source = {}
@@ -310,18 +281,18 @@ class RowCache:
         self._tables.clear()
         self._of_source.clear()
 
-    def _doubt(self, table: CachedTable) -> None:
+    def _mark_dirty(self, table: CachedTable) -> None:
         """Note that any row may have changed in another way than through this mapping."""
-        if table.unsure:
+        if table.dirty:
             return  # nothing has been cached since
         for word in list(table.items):
             self.drop(table, word)
-        self._forget_missing(table)
+        self._drop_missing(table)
         table.changed = dict.fromkeys(table.changed)
         table.syncing = dict.fromkeys(table.syncing)
-        self._forget_planned(table)
-        table.unsure = True
+        self._drop_planned(table)
+        table.dirty = True
 
-    def _all_changed(self) -> None:
+    def _mark_all_dirty(self) -> None:
         for table in self._tables.values():
-            self._doubt(table)
+            self._mark_dirty(table)

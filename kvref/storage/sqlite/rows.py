@@ -10,7 +10,7 @@ from kvref.engine import operations
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.engine.values import to_bytes
-from kvref.storage.rows import EXACT, REFERENCED, PerMapping, from_sql
+from kvref.storage.rows import EXACT, REFERENCED, PerMapping, from_sql, listed_row
 from kvref.storage.sqlite.statements import Statements
 
 WINDOWS: Final = 16  # places of the table that are looked at
@@ -19,14 +19,7 @@ MAX_ROWS: Final = 100_000  # rows that are counted in a table without such numbe
 
 
 def estimate(connection: sqlite3.Connection, sql: Statements) -> int:
-    """Return about how many rows a table has, exactly up to EXACT.
-
-    A table WITHOUT ROWID has at least as many.
-
-    Args:
-        connection: to the file.
-        sql: of a mapping of the table.
-    """
+    """Return about how many rows a table has, exactly up to EXACT; a table WITHOUT ROWID has at least as many."""
     (found,) = connection.execute(sql.count, (EXACT + 1,)).fetchone()
     if found <= EXACT:
         return int(found)
@@ -57,10 +50,7 @@ IGNORED: Final = "the table ignored the write (a trigger or ON CONFLICT IGNORE)"
 class Rows:
     """Read and write rows; every method raises sqlite3.Error, OverflowError or UnicodeError if SQLite fails.
 
-    Args:
-        connection: to the file; the caller begins and ends its transactions.
-        statements: SQL of each mapping.
-        referenced: returns whether a foreign key refers to a table.
+    The caller begins and ends the transactions. `referenced` returns whether a foreign key refers to a table.
     """
 
     def __init__(
@@ -71,7 +61,6 @@ class Rows:
         self._referenced = referenced
 
     def lookup(self, mapping: Mapping, key: operations.Cell) -> Row | None:
-        """Read one row."""
         sql = self._sql(mapping)
         parameter = sql.key(key)
         cells: tuple[Any, ...] | None = self.connection.execute(sql.lookup, (parameter,)).fetchone()
@@ -81,7 +70,6 @@ class Rows:
         return None if cells is None else sql.row(cells)
 
     def scan(self, operation: operations.Scan) -> list[Row]:
-        """Read the rows of a range."""
         sql = self._sql(operation.mapping)
         bounds = operation.bounds()
         statement = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
@@ -96,19 +84,14 @@ class Rows:
         rows: list[operations.ListedRow] = []
         size = 0
         for *cells, length in cursor:
-            rows.append(sql.listed(tuple(cells), length))
+            rows.append(listed_row(operation.mapping, tuple(cells), length))
             size += length
             if size > MAX_READ:
                 break
         cursor.close()  # a SELECT that is not finished would keep the file as it is
         return rows
 
-    def count(self, mapping: Mapping) -> int:
-        """Return about how many rows a table has."""
-        return estimate(self.connection, self._sql(mapping))
-
     def along(self, operation: operations.ReadAlong) -> tuple[operations.Cell, ...]:
-        """Read further columns of a row."""
         sql = self._sql(operation.mapping)
         cells = self.connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
         return () if cells is None else from_sql(operation.columns, cells)
@@ -124,7 +107,6 @@ class Rows:
         self.connection.execute(f"SELECT {', '.join('?' * len(parameters))}", parameters)
 
     def clear(self, operation: operations.Clear) -> str | None:
-        """Delete all rows; returns the table's reason to refuse that."""
         sql = self._sql(operation.mapping)
         if operation.on_reference == "table-kept" and self._referenced(operation.mapping.source):
             return REFERENCED

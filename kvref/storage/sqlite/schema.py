@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection
-from contextlib import closing
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cmp_to_key
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from kvref.collations.charsets import UTF8MB4
 from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import CONFIG_COLUMNS, DEFAULT_NAME, cache_script, foreign
+from kvref.storage.config.catalog import CONFIG_COLUMNS, DEFAULT_NAME, cache_script, foreign, naming_of
 from kvref.storage.config.column_types import column_of, constraints
 from kvref.storage.config.containers import (
     ACTING,
@@ -37,7 +36,6 @@ from kvref.storage.sqlite.blobs import keeping_blobs
 from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
-CONFIG_TABLES: Final = tuple(CONFIG_COLUMNS)
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
 # Defaults that are never NULL (lang_createtable.html, 3.2). PRAGMA table_xinfo shows expressions without brackets.
@@ -49,11 +47,6 @@ _SHOWN: Final = 5  # names of tables in a message
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
 
-def _is_literal(default: str | None) -> bool:
-    """Return whether a column's default, as PRAGMA table_xinfo shows it, is certainly not NULL."""
-    return default is not None and _LITERAL.fullmatch(default) is not None
-
-
 def quote(identifier: str) -> str:
     """Return an identifier quoted for SQL; a hostile name stays a name."""
     if "\0" in identifier:
@@ -62,18 +55,13 @@ def quote(identifier: str) -> str:
 
 
 def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> bool:
-    """Create the configuration tables that are missing; existing tables stay as they are.
+    """Create the configuration tables that are missing; return whether `containers` was created.
 
-    Args:
-        connection: of the file.
-        collation: of the demo table's key and the names of containers.
-        demo: also create the plugin's demo table and its row, if `containers` is missing.
-
-    Returns:
-        Whether `containers` was created.
+    `collation` is that of the demo table's key and the names of containers. With `demo`, the plugin's demo table and
+    its row, too, if `containers` is missing.
     """
     there = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    missing = [name for name in CONFIG_TABLES if name not in there]
+    missing = [name for name in CONFIG_COLUMNS if name not in there]
     new = "containers" in missing
     for name in [*missing, *(["demo"] if demo and new else [])]:
         script = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
@@ -82,10 +70,7 @@ def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> boo
 
 
 def create_cache(connection: sqlite3.Connection, name: str) -> bool:
-    """Create a cache table and its row of `containers`, unless there is a row with this name.
-
-    Returns:
-        Whether it was created.
+    """Create a cache table and its row of `containers`, and return True, unless there is a row with this name.
 
     Raises:
         ConfigError: no mapping can have this name, or another table has it.
@@ -93,7 +78,7 @@ def create_cache(connection: sqlite3.Connection, name: str) -> bool:
     script = cache_script(__package__, name)
     if _has_row(connection, name):
         return False
-    if name.lower() in {table.lower() for table in _tables(connection)}:
+    if name.lower() in {table.lower() for table in _names(connection, "table")}:
         raise ConfigError(_taken(name))
     try:
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nCOMMIT;")
@@ -104,14 +89,13 @@ def create_cache(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
-    """Refuse a file that belongs to something else; nothing is written to it.
+    """Raise ConfigError for a file that belongs to something else; nothing is written to it.
 
     Args:
         path: of the file; one without tables may become a store.
         missing_is_new: and so may one that does not exist.
 
     Raises:
-        ConfigError: it does not exist, or it has tables and views and no table `containers` with the plugin's columns.
         StoreError: the file cannot be read.
     """
     if not path.exists():
@@ -122,14 +106,11 @@ def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
         )
     if path.is_dir():
         raise StoreError(f"store {path}: it is a directory: name a file")
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-            names = [name for (name,) in found if not name.startswith("sqlite_")]
-            columns = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(containers)")}
-    except sqlite3.Error as error:
-        raise of_opening(path, error) from error
-    if not names or columns.issuperset(CONTAINER_COLUMNS):
+    with _read_only(path) as connection:
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        names = [name for (name,) in found if not name.startswith("sqlite_")]
+        columns = _column_names(connection, "containers")
+    if not names or {each.lower() for each in columns}.issuperset(CONTAINER_COLUMNS):
         return
     if columns:
         raise ConfigError(f"store {path}: {foreign('containers', columns, CONTAINER_COLUMNS)}: {_OTHER_FILE}")
@@ -140,8 +121,22 @@ def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
     )
 
 
+@contextmanager
+def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a file to read it in the block; raises StoreError if that fails."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise of_opening(path, error) from error
+
+
+def _column_names(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [str(row[1]) for row in _pragma(connection, "table_info", table)]
+
+
 def refuse_clashes(path: Path, *, demo: bool, cache: str | None) -> None:
-    """Refuse a file in which other tables have the names of those that `kvref init` creates; nothing is written to it.
+    """Raise ConfigError if tables that `kvref init` creates have names of other tables; nothing is written to the file.
 
     Args:
         path: of the file; it may not exist.
@@ -149,30 +144,21 @@ def refuse_clashes(path: Path, *, demo: bool, cache: str | None) -> None:
         cache: name of a cache table that is created, None: `cache` if `containers` is missing and `demo` is not set.
 
     Raises:
-        ConfigError: names the table and the fix.
         StoreError: the file cannot be read.
     """
     if not path.is_file():
         return
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
-            kinds = {name.lower(): kind for name, kind in connection.execute("SELECT name, type FROM sqlite_master")}
-            columns = {
-                name: [str(row[1]) for row in _pragma(connection, "table_info", name)]
-                for name in (*CONFIG_TABLES, "demo_test")
-            }
-            new = "containers" not in kinds
-            found = [foreign(name, columns[name], CONFIG_COLUMNS[name]) for name in CONFIG_TABLES if name in kinds]
-            if demo and new and "demo_test" in kinds:
-                found.append(foreign("demo_test", columns["demo_test"], ("c1", "c2", "c3", "c4", "c5")))
-            if refusal := "; ".join(filter(None, found)):
-                raise ConfigError(f"store {path}: {refusal}: {_OTHER_FILE}")
-            name = cache or (DEFAULT_NAME if new and not demo else "")
-            taken = [each for each in (name, f"{name}_expires") if each.lower() in kinds] if name else []
-            if taken and (new or not _has_row(connection, name)):
-                raise ConfigError(f"store {path}: {_taken(taken[0], kinds[taken[0].lower()])}")
-    except sqlite3.Error as error:
-        raise of_opening(path, error) from error
+    with _read_only(path) as connection:
+        kinds = {name.lower(): kind for name, kind in connection.execute("SELECT name, type FROM sqlite_master")}
+        new = "containers" not in kinds
+        wanted = CONFIG_COLUMNS | ({"demo_test": ("c1", "c2", "c3", "c4", "c5")} if demo and new else {})
+        found = [foreign(each, _column_names(connection, each), wanted[each]) for each in wanted if each in kinds]
+        if refusal := "; ".join(filter(None, found)):
+            raise ConfigError(f"store {path}: {refusal}: {_OTHER_FILE}")
+        name = cache or (DEFAULT_NAME if new and not demo else "")
+        taken = [each for each in (name, f"{name}_expires") if each.lower() in kinds] if name else []
+        if taken and (new or not _has_row(connection, name)):
+            raise ConfigError(f"store {path}: {_taken(taken[0], kinds[taken[0].lower()])}")
 
 
 def _has_row(connection: sqlite3.Connection, name: str) -> bool:
@@ -193,7 +179,6 @@ class SQLiteCatalog:
         self._profile = profile
 
     def containers(self) -> list[Container]:
-        """Return all rows of `containers`; raises ConfigError where table or columns are missing."""
         # Qualified: SQLite takes a bare "name" that no column has for a string literal.
         columns = ", ".join(f"containers.{quote(name)}" for name in CONTAINER_COLUMNS)
         rows = self._read(f"SELECT {columns} FROM containers", "containers")  # noqa: S608 - constant names
@@ -204,25 +189,20 @@ class SQLiteCatalog:
         ]
 
     def options(self) -> dict[str, bytes | None]:
-        """See `Catalog`; values are bytes of their column's character set."""
         rows = self._read("SELECT name, value FROM config_options", "config_options")
         value_column, _ = self._text_column("config_options", "value")
         charset = UTF8MB4 if value_column is None else value_column.charset
         return {text_of(name): None if value is None else charset.encode(text_of(value)) for name, value in rows}
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared."""
-        usable, collation = self._text_column("containers", "name")
-        charset, width = (UTF8MB4, None) if usable is None else (usable.charset, usable.width)
-        known = collations.COLLATIONS.get(collation.lower())
-        if known is None:
-            return Naming(charset, width)
-        order = collations.order(known)
-        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+        return naming_of(*self._text_column("containers", "name"))
+
+    def _config_table(self, table: str) -> str | None:
+        return next((name for name in _names(self._connection, "table") if name.lower() == table), None)
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         """Return a column of a configuration table and its collation; None and "" where it is a view."""
-        source = next((name for name in _tables(self._connection) if name.lower() == table), None)
+        source = self._config_table(table)
         if source is None:
             return None, ""
         rows = self._pragma("table_xinfo", source)
@@ -231,8 +211,7 @@ class SQLiteCatalog:
         return column_of(column, declared, collation, self._profile), collation
 
     def policies(self) -> list[PolicyCell] | None:
-        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
-        found = next((name for name in _tables(self._connection) if name.lower() == "cache_policies"), None)
+        found = self._config_table("cache_policies")
         if found is None:
             return None
         columns = [(row[1], row[2], row[5]) for row in self._pragma("table_xinfo", found)]
@@ -245,10 +224,9 @@ class SQLiteCatalog:
         return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
 
     def referenced(self, source: str) -> bool:
-        """Return whether a foreign key of any table refers to this one."""
         return any(
             row[2].lower() == source.lower()
-            for name in _tables(self._connection)
+            for name in _names(self._connection, "table")
             for row in self._pragma("foreign_key_list", name)
         )
 
@@ -257,16 +235,15 @@ class SQLiteCatalog:
         return self._acts(source) or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
 
     def has_rules_for_sets(self, source: str, filled: Collection[str], *, clear_unmapped: bool) -> bool:
-        """Return what `has_rules` does for sets only.
+        """Return what `has_rules` does for sets, which never leave the columns `filled` NULL.
 
-        Args:
-            source: the table.
-            filled: columns that a set never leaves NULL.
-            clear_unmapped: a set writes NULL into the other ones; otherwise a new row has their defaults.
+        With `clear_unmapped`, a set writes NULL into the other ones; otherwise a new row has their defaults.
         """
         others = [row for row in self._pragma("table_xinfo", source) if row[1] not in filled]
         refuses = any(
-            (not_null or position) if clear_unmapped else (not_null and not position and not _is_literal(default))
+            (not_null or position)
+            if clear_unmapped
+            else (not_null and not position and not _LITERAL.fullmatch(default or ""))
             for _, _, _, not_null, default, position, _ in others
         )
         return refuses or self._acts(source)
@@ -329,8 +306,8 @@ class SQLiteCatalog:
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; SQLite changes no type, so that a new column takes the name of the old one."""
         source = self.source_of(schema, name) or name
-        _, default, nullable = self.definition(source, column)
-        definition = f"INTEGER{constraints(default, nullable=nullable)}"  # of 64 bits, in a STRICT table too
+        not_null, default = next(row[3:5] for row in self._pragma("table_xinfo", source) if row[1] == column)
+        definition = f"INTEGER{constraints(default, nullable=not not_null)}"  # of 64 bits, in a STRICT table too
         if definition.endswith("NOT NULL"):
             definition += " DEFAULT 0"  # SQLite adds no such column without a DEFAULT
         table, old, new = (quote(each) for each in (source, column, f"{column}_wide"))
@@ -339,14 +316,7 @@ class SQLiteCatalog:
             f" ALTER TABLE {table} DROP COLUMN {old}; ALTER TABLE {table} RENAME COLUMN {new} TO {old}"
         )
 
-    def definition(self, source: str, column: str) -> tuple[str, str | None, bool]:
-        """Return a column's declared type, its DEFAULT, and whether NULL is allowed."""
-        described = self._pragma("table_xinfo", source)
-        declared, not_null, default = next(row[2:5] for row in described if row[1] == column)
-        return declared, default, not not_null
-
     def source_of(self, schema: str, name: str) -> str | None:
-        """Return SQLite's name of a table, None when there is no such table."""
         return self._named("table", schema, name)
 
     def _named(self, kind: str, schema: str, name: str) -> str | None:
@@ -355,9 +325,7 @@ class SQLiteCatalog:
 
     def column_collations(self, source: str) -> dict[str, str]:
         """Return the collation of each column, read from indexes of a copy: SQLite reports it for indexes only."""
-        ((definition,),) = self._connection.execute(
-            "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
-        ).fetchall()
+        definition = _definition(self._connection, source)
         if _VIRTUAL_TABLE.match(definition):
             raise ConfigError(f"table {source} is a virtual table, which cannot be mapped: map an ordinary table")
         with closing(sqlite3.connect(":memory:")) as scratch:
@@ -381,7 +349,6 @@ class SQLiteCatalog:
         return found
 
     def _descending(self, source: str) -> frozenset[str]:
-        """Return the unique indexes whose first column is descending."""
         return frozenset(
             "PRIMARY" if origin == "pk" else index.removeprefix(f"{source}.")
             for _, index, unique, origin, _ in self._pragma("index_list", source)
@@ -419,12 +386,13 @@ class SQLiteCatalog:
             raise ConfigError(f"configuration table {table}: {error}") from error
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    return _names(connection, "table")
-
-
 def _names(connection: sqlite3.Connection, kind: str) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,))}
+
+
+def _definition(connection: sqlite3.Connection, source: str) -> str:
+    sql = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return str(connection.execute(sql, (source,)).fetchone()[0])
 
 
 def _member(declared: str, cell: str | None) -> int | None:
@@ -436,14 +404,8 @@ _TEXT: Final = re.compile(r"CHAR|TEXT|ENUM|SET|CLOB", re.IGNORECASE)
 
 
 def table_details(connection: sqlite3.Connection, catalog: SQLiteCatalog, source: str) -> TableDetails:
-    """Read the details of a table.
-
-    Raises:
-        ConfigError: a collation that is not known.
-    """
-    ((definition,),) = connection.execute(
-        "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (source,)
-    ).fetchall()
+    """Read the details of a table; raises ConfigError if a collation is not known."""
+    definition = _definition(connection, source)
     collation = catalog.column_collations(source)
     counts = re.search(r"\bAUTOINCREMENT\b", definition, re.IGNORECASE) is not None
     columns = {}

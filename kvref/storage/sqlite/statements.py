@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
 from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
 from kvref.storage.key_order import KeyOrder
-from kvref.storage.rows import listed_columns, listed_row, row_of
+from kvref.storage.rows import listed_columns, row_of
 from kvref.storage.sqlite.schema import quote
 
 ROWID: Final = "_rowid_"
@@ -20,18 +20,19 @@ _NUMBERS: Final = itertools.count()
 
 
 class Statements:
-    """SQL texts for one mapping, and rows to and from their parameters."""
+    """SQL texts for one mapping, and rows to and from their parameters; `columns` are what `lookup` selects."""
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
         self._options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        self.columns = (mapping.key, *mapping.values, *self._options)
         table, key = quote(mapping.source), quote(mapping.key.name)
-        self._names = list(dict.fromkeys(c.name for c in (mapping.key, *mapping.values, *self._options)))
+        self._names = list(dict.fromkeys(c.name for c in self.columns))
         self._values = [c.name for c in mapping.values]
         columns = [quote(name) for name in self._names]
         nulls = [quote(name) for name in mapping.unmapped]
         # Qualified throughout: SQLite takes a bare "name" that no column has for a string literal.
-        selected = ", ".join(f"{table}.{quote(c.name)}" for c in (mapping.key, *mapping.values, *self._options))
+        selected = ", ".join(f"{table}.{quote(c.name)}" for c in self.columns)
         key = f"{table}.{key}"
         marks = ", ".join("?" * len(columns))
         where = f" WHERE {key} = ?"
@@ -72,12 +73,11 @@ class Statements:
             # A prepared EXPLAIN keeps its plan when the schema changes; another text is prepared again.
             self.explain_purge = f"EXPLAIN QUERY PLAN {expired} -- {next(_NUMBERS)}"
         self.any_row = f"SELECT 1 FROM {table} LIMIT 1"  # noqa: S608
-        mapped = (mapping.key, *mapping.values, *self._options)
-        self._to_sql = [(columns.index(quote(c.name)), c.codec.to_sql) for c in mapped if c.codec is not None]
+        self._to_sql = [(columns.index(quote(c.name)), c.codec.to_sql) for c in self.columns if c.codec is not None]
         count = 1 + len(mapping.values)
         self._from_sql = [
             (at, c.codec.from_sql)
-            for at, c in enumerate(mapped)
+            for at, c in enumerate(self.columns)
             # The key, which the row is found by again, never reads as another number; options read digits anyway.
             if c.codec is not None
             and not (at == 0 and c.codec is READS_ZERO)
@@ -86,7 +86,6 @@ class Statements:
 
     @cached_property
     def order(self) -> KeyOrder:
-        """Return how the file compares keys."""
         return KeyOrder(self.mapping.key.collation)
 
     def identity(self, cell: Cell) -> Hashable:
@@ -99,7 +98,6 @@ class Statements:
         return self.order.identity(key)
 
     def along(self, columns: tuple[Column, ...]) -> str:
-        """Return the SELECT of further columns of the row that `lookup` found."""
         names = ", ".join(f"{quote(self.mapping.source)}.{quote(column.name)}" for column in columns)
         return f"SELECT {names}{self._along}"
 
@@ -110,11 +108,9 @@ class Statements:
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
 
     def lookup_many(self, count: int, *, numbered: bool) -> str:
-        """Return the SELECT of the rows of some keys, each with the place of its key, from 0, in front of its cells.
+        """Return the SELECT of the rows of `count` keys, each with the place of its key, from 0, in front of its cells.
 
-        Args:
-            count: of keys, its parameters.
-            numbered: the row's number in the file is the last cell.
+        With `numbered`, the row's number in the file is the last cell.
         """
         wanted = ", ".join(f"({place}, ?)" for place in range(count))
         table = quote(self.mapping.source)
@@ -127,17 +123,13 @@ class Statements:
         )
 
     def listing(self, *, goes_on: bool) -> str:
-        """Return the SELECT of a page of keys, as `listed` takes them; parameters: the key before it, if any, limit."""
+        """Return the SELECT of a page of keys for `listed_row`; parameters: the key before it, if any, the limit."""
         table = quote(self.mapping.source)
         columns = listed_columns(self.mapping)
         names = ", ".join(f"{table}.{quote(column.name)}" for column in columns)
         sizes = " + ".join(f"COALESCE(length(CAST({table}.{quote(name)} AS BLOB)), 0)" for name in self._values)
         where = f"{self._key} > ?" if goes_on else f"{self._key} IS NOT NULL"
         return f"SELECT {names}, {sizes} FROM {table} WHERE {where} ORDER BY {self._key} LIMIT ?"  # noqa: S608
-
-    def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
-        """Return a row that `listing` selects."""
-        return listed_row(self.mapping, cells, size)
 
     def overwrite(self, *, clear_unmapped: bool, by_rowid: bool = False) -> str:
         """Return the UPDATE of a row that keeps its key; parameters: values, flags, cas, expiry, then key or rowid."""
@@ -154,7 +146,6 @@ class Statements:
         return cell if codec is None or cell is None else codec.to_sql(cell)
 
     def renewed(self, row: Row) -> list[Cell]:
-        """Return the parameters of `renew` in front of the key."""
         cells = ((self.mapping.cas, row.cas), (self.mapping.expiry, row.expiry))
         return [
             number if column.codec is None or number is None else column.codec.to_sql(number)
@@ -163,7 +154,6 @@ class Statements:
         ]
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
-        """Return the row that `lookup` found."""
         if self._from_sql:
             shown = list(cells)
             for at, from_sql in self._from_sql:
@@ -171,11 +161,6 @@ class Statements:
                     shown[at] = from_sql(shown[at])
             cells = tuple(shown)
         return row_of(self.mapping, cells)
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Return what `lookup` selects."""
-        return (self.mapping.key, *self.mapping.values, *self._options)
 
     @property
     def reads_as_written(self) -> bool:

@@ -27,10 +27,10 @@ from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, of_opening, translating
 from kvref.storage.sqlite.file import COUNTERS, OPEN_WAIT, SCHEME, ReservedNumbers, opened
 from kvref.storage.sqlite.row_cache import RowCache
-from kvref.storage.sqlite.rows import Rows
+from kvref.storage.sqlite.rows import Rows, estimate
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
 from kvref.storage.sqlite.statements import Statements
-from kvref.storage.sqlite.wal import DATA_VERSION, Watch, WriteAheadLog
+from kvref.storage.sqlite.wal import DATA_VERSION, WalIndex, WriteAheadLog
 
 _log = logging.getLogger("kvref.storage")
 
@@ -41,14 +41,9 @@ def _row_of(mapping: Mapping) -> Container:
 
 
 class SQLiteStore:
-    """Answer operations from one SQLite file.
+    """Answer operations from one SQLite file, which is created when missing, without configuration until `initialise`.
 
-    Args:
-        path: the file; created when missing, without configuration until `initialise`.
-        profile: decides what is read from the configuration and where cas numbers start.
-
-    Raises:
-        StoreError: the file cannot be opened or is no database.
+    Raises StoreError: the file cannot be opened or is not a database.
     """
 
     def __init__(self, path: Path, profile: Profile) -> None:
@@ -58,12 +53,12 @@ class SQLiteStore:
         self.reads = frozenset((PRIMARY,))
         self.problems: list[str] = []
         self.cache = RowCache(0)
-        self.kept: catalog.Kept | None = None
+        self.shared_mappings: catalog.SharedMappings | None = None
         self.when_committed: Callable[[float], None] | None = None  # called by `sync`, in its thread, with its seconds
         # The SQL of a mapping as its table is now, and how the file compares its keys.
         self.statements = PerMapping(Statements)
         # Whether a table can refuse a row for more than its key, or does something of its own with it.
-        self.has_rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
+        self.has_rules = PerMapping(lambda mapping: self.catalog.has_rules(mapping.source))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._of_row: WeakValueDictionary[Container, Mapping] = WeakValueDictionary()  # made since the tables changed
@@ -72,29 +67,27 @@ class SQLiteStore:
         self.failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         self._holds_writes = False  # the open transaction
-        self._batch_alone = False  # the open transaction holds nothing but the batch that is written
+        self._batch_only = False  # the open transaction holds nothing but the batch that is written
         self._disk_errors = DiskErrors(path)
         try:
             self._connection = opened(self.path, self.profile)
             self._log = WriteAheadLog(self._connection)
-            self.watch = Watch(path, self._connection)
+            self.wal_index = WalIndex(path, self._connection)
         except sqlite3.Error as error:
             raise of_opening(path, error) from error
-        self._catalog = SQLiteCatalog(self._connection, profile)
-        self._rows = Rows(self._connection, self.statements, self._catalog.referenced)
+        self.catalog = SQLiteCatalog(self._connection, profile)
+        self._rows = Rows(self._connection, self.statements, self.catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """See `Store`."""
-        with self._patiently():
+        with self._waiting_for_locks():
             return create(self._connection, str(self.profile["store.default_collation"]), demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """See `Store`."""
-        with self._patiently():
+        with self._waiting_for_locks():
             return create_cache(self._connection, name)
 
     @contextmanager
-    def _patiently(self) -> Iterator[None]:
+    def _waiting_for_locks(self) -> Iterator[None]:
         """Let statements of the block wait for another process; raises StoreError if SQLite fails."""
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
@@ -104,13 +97,12 @@ class SQLiteStore:
             raise of_opening(self.path, error) from error
 
     def close(self) -> None:
-        """Commit what is open and close the file."""
         if self.dirty:
             self.commit()
             self.sync()
         self._log.close()
         self._connection.close()
-        self.watch.close()
+        self.wal_index.close()
 
     def sync(self) -> None:
         """Bring what is committed to the disk, which may take a while; any thread may. Raises StoreError."""
@@ -118,16 +110,15 @@ class SQLiteStore:
         try:
             self._log.sync()
         except StoreError as error:
-            self._disk_errors.met(str(error))
+            self._disk_errors.record(str(error))
             raise
         if self._disk_errors.open:
-            self._disk_errors.over()
+            self._disk_errors.record_success()
         if self.when_committed is not None:
             self.when_committed(time.monotonic() - started)
 
     def read_directory(self) -> Directory:
-        """See `Store`."""
-        directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        directory, self.problems = catalog.read_directory(self.catalog, self.profile)
         # The default mapping is the first usable one, and the only one that is known so far, if any is.
         directory.default = self._in_use(directory.default)
         directory.known = dict.fromkeys(directory.known, directory.default)
@@ -135,13 +126,11 @@ class SQLiteStore:
         return self.adopt(directory)
 
     def adopt(self, directory: Directory) -> Directory:
-        """Take over a configuration that was read."""
         self._naming = directory.naming
         self._mappings.add(directory.default)
         return directory
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """See `Store`."""
         if keeps_rows:
             self.cache.renew()
         else:
@@ -149,48 +138,42 @@ class SQLiteStore:
         self.cache.limit = size
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Return none: a file has no accounts."""
         return []
 
     def numbers(self) -> dict[str, int]:
-        """Return none."""
         return {}
 
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs before operations.
 
-        Mappings in use are updated in place, see `check_again`.
-
-        Raises:
-            BusyError: the file cannot be read at the moment.
-            StoreError: the file is gone or was replaced, or SQLite failed.
+        Mappings in use are updated in place, see `check_again`. Raises BusyError: the file cannot be read now.
+        StoreError: it is gone or was replaced, or SQLite failed.
         """
         try:
-            now = self.watch.look()
+            now = self.wal_index.state()
         except sqlite3.Error as error:
             raise self.translated(error) from error
-        if now is self.watch.seen:
+        if now is self.wal_index.accepted:
             return
-        written, altered = self.watch.changes(now)
+        written, altered = self.wal_index.changes(now)
         if written:
             self.cache.clear()
         if altered:
             self._forget_tables()
             for mapping in list(self._mappings):
-                check_again(mapping, self._catalog, self.profile)
+                check_again(mapping, self.catalog, self.profile)
                 if not mapping.fault:
                     self._of_row[_row_of(mapping)] = mapping
-        self.watch.accept(now)
+        self.wal_index.accept(now)
 
     def _in_use(self, mapping: Mapping) -> Mapping:
         """Return the mapping that was made of the same row while the tables were the same, or else this one."""
         row = _row_of(mapping)
         try:
-            _, altered = self.watch.changes(self.watch.look())
+            _, altered = self.wal_index.changes(self.wal_index.state())
         except (sqlite3.Error, StoreError):
             altered = True  # the next command reports it
         if altered:
@@ -219,9 +202,7 @@ class SQLiteStore:
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation; a write is made durable by the tick's commit.
 
-        Raises:
-            BusyError: another process has the write lock; nothing was changed.
-            StoreError: SQLite failed; the text is its cause.
+        Raises BusyError: another process has the write lock, nothing was changed; StoreError with SQLite's cause.
         """
         if operations.takes_lock(operation):
             self.begin_writing()
@@ -231,13 +212,16 @@ class SQLiteStore:
             case operations.Scan():
                 return self._rows.scan(operation)
             case operations.Insert() | operations.Update() | operations.Remove() | operations.Clear():
-                return self._note(operation, self._write(operation))
+                refusal = self._write(operation)
+                # A refused statement of a table with rules may have done something all the same.
+                self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
+                return refusal
             case operations.PurgeExpired():
                 return self._purge(operation)
             case operations.ListRows():
                 return self._rows.listed(operation)
             case operations.CountRows(mapping):
-                return self._rows.count(mapping)
+                return estimate(self._connection, self.statements(mapping))
             case operations.ReadAlong():
                 return self._rows.along(operation)
             case operations.LoadMapping():
@@ -257,7 +241,7 @@ class SQLiteStore:
     def _write(
         self, operation: operations.Insert | operations.Update | operations.Remove | operations.Clear
     ) -> str | None:
-        alone = self._batch_alone or not self.holds_writes
+        alone = self._batch_only or not self.holds_writes
         self._holds_writes = True
         try:
             return (
@@ -272,16 +256,7 @@ class SQLiteStore:
             self.cache.committed(lost=True)
             return str(error)
 
-    def _note(
-        self,
-        operation: operations.Insert | operations.Update | operations.Remove | operations.Clear,
-        refusal: str | None,
-    ) -> str | None:
-        # A refused statement of a table with rules may have done something all the same.
-        self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
-        return refusal
-
-    def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
+    def run(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
         try:  # without `translating`: plans call this for each row
@@ -296,8 +271,8 @@ class SQLiteStore:
         except ERRORS as error:
             raise self.translated(error) from error
 
-    def ask_many(self, text: str, parameters: Iterable[Sequence[operations.Cell]]) -> sqlite3.Cursor:
-        """Run one of a mapping's `Statements` that writes for each of some parameters; raises as `ask`."""
+    def run_many(self, text: str, parameters: Iterable[Sequence[operations.Cell]]) -> sqlite3.Cursor:
+        """Run one of a mapping's `Statements` that writes for each of some parameters; raises as `run`."""
         self._holds_writes = True
         try:
             return self._connection.executemany(text, parameters)
@@ -306,13 +281,7 @@ class SQLiteStore:
 
     @translating
     def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
-        """Read one row; raises as `execute`.
-
-        Args:
-            mapping: of which table.
-            key: as the wire has it.
-            rows: a `snapshot`; None: with all that this tick has written.
-        """
+        """Read one row of a `snapshot`, or as this tick has written it; raises as `execute`."""
         return (rows or self._rows).lookup(mapping, key)
 
     @translating
@@ -322,24 +291,12 @@ class SQLiteStore:
 
     @translating
     def bind(self, operation: operations.Insert | operations.Update | operations.Remove) -> None:
-        """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
-
-    def has_rules_for_sets(self, mapping: Mapping, *, clear_unmapped: bool) -> bool:
-        """Return what `has_rules` does for sets, which fill all mapped columns.
-
-        Args:
-            mapping: of the table; its columns take all numbers of a set.
-            clear_unmapped: a set writes NULL into the other columns.
-        """
-        options = (each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None)
-        filled = {each.name for each in (mapping.key, *mapping.values, *options)}
-        return self._catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=clear_unmapped)
 
     def can_roll_back(self, mapping: Mapping) -> bool:
         """Return whether a write of a table can end the whole transaction: RAISE(ROLLBACK), ON CONFLICT ROLLBACK."""
         if self._rolls_back is None:
-            self._rolls_back = self._catalog.rolls_back()
+            self._rolls_back = self.catalog.rolls_back()
         return self._rolls_back and self.has_rules(mapping)
 
     @property
@@ -352,27 +309,16 @@ class SQLiteStore:
         """Begin a savepoint for the writes of one batch; raises as `execute`."""
         self.begin_writing()
         self._connection.execute("SAVEPOINT batch")
-        self._batch_alone = not self.holds_writes
+        self._batch_only = not self.holds_writes
 
     @translating
     def end_batch(self, *, undone: bool) -> None:
-        """End the savepoint of `begin_batch`, where SQLite has not ended it with its transaction; raises as `execute`.
-
-        Args:
-            undone: nothing of it is written.
-        """
-        self._batch_alone = False
+        """End the savepoint of `begin_batch`, unless SQLite has ended it with its transaction; raises as `execute`."""
+        self._batch_only = False
         if self._connection.in_transaction:
             if undone:
                 self._connection.execute("ROLLBACK TO batch")
             self._connection.execute("RELEASE batch")
-
-    @translating
-    def run(self, statement: str) -> None:
-        """Run a statement that writes, or begins or ends what does; raises as `execute`."""
-        self.begin_writing()
-        self._holds_writes = True
-        self._connection.execute(statement)
 
     @property
     def in_transaction(self) -> bool:
@@ -380,26 +326,19 @@ class SQLiteStore:
         return self._connection.in_transaction
 
     @translating
-    def snapshot(self, kept: Rows | None) -> Rows:
-        """Return rows as they are committed now, and stay so until the connection's transaction ends.
+    def snapshot(self, reused: Rows | None) -> Rows:
+        """Return rows as they are committed now until the connection's transaction ends; raises as `execute`.
 
         Args:
-            kept: what an earlier call returned, in no transaction; None opens another connection.
-
-        Raises:
-            StoreError: SQLite failed.
+            reused: what an earlier call returned, in no transaction; None opens another connection.
         """
-        rows = kept or Rows(opened(self.path, self.profile), self.statements, self._catalog.referenced)
+        rows = reused or Rows(opened(self.path, self.profile), self.statements, self.catalog.referenced)
         rows.connection.execute("BEGIN")
         rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
         return rows
 
     def commit(self) -> None:
-        """Commit the writes since the last commit: other connections see them; they are durable after `sync`.
-
-        Raises:
-            StoreError: the writes are lost; commands that wait for them must reply with the error.
-        """
+        """Commit the writes since the last commit; `sync` makes them durable. Raises StoreError if they are lost."""
         if not self.dirty:
             return
         self.dirty = False
@@ -408,7 +347,7 @@ class SQLiteStore:
             try:
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                cause = self._disk_errors.explained(error)
+                cause = self._disk_errors.describe(error)
                 self._roll_back()
         self.cache.committed(lost=bool(cause))
         if cause:
@@ -427,20 +366,20 @@ class SQLiteStore:
         if self._lost:
             raise StoreError(self._lost)
         if not self.dirty:
-            watch = self.watch
-            watch.check()  # nothing is written into a file that is gone
+            wal_index = self.wal_index
+            wal_index.check()  # nothing is written into a file that is gone
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self.dirty = True
                 self._holds_writes = False
                 (data,) = self._connection.execute(DATA_VERSION).fetchone()
-                if data != watch.known_data:
+                if data != wal_index.accepted_data_version:
                     self.cache.clear()  # others have written since this tick looked
             except ERRORS as error:
                 raise self.translated(error) from error
 
     def _load(self, name: str) -> Mapping | None:
-        mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)
+        mapping, problem = catalog.find(self.catalog, self.profile, self._naming, name, self.shared_mappings)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:
@@ -449,14 +388,13 @@ class SQLiteStore:
         return mapping
 
     def translated(self, error: Failure) -> KvrefError:
-        """Return what one of `errors.ERRORS` means to a command."""
         if isinstance(error, OverflowError):
             return StoreError(f"SQLite cannot hold this number: {error}")
         if isinstance(error, UnicodeEncodeError | UnicodeDecodeError):
             return StoreError(f"the row holds text that is not UTF-8: {error.reason}")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
-        text = self._disk_errors.explained(error)
+        text = self._disk_errors.describe(error)
         if self.dirty and not self._connection.in_transaction:
             self._lost = text
         code = getattr(error, "sqlite_errorcode", 0)

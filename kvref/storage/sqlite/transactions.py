@@ -18,6 +18,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.errors import KvrefError, StoreError
 from kvref.storage.isolation import Isolation
+from kvref.storage.rows import from_sql
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
@@ -40,10 +41,7 @@ class LockedError(KvrefError):
 
 @dataclass(slots=True)
 class Version:
-    """A row that no commit holds yet, with the mapping and the key it was written by; None where it is deleted.
-
-    `clears`: the columns that the mapping leaves out become NULL.
-    """
+    """A row that no commit holds yet, by mapping and key; None where it is deleted. `clears`: unmapped columns, too."""
 
     mapping: Mapping
     key: operations.Cell
@@ -56,8 +54,7 @@ class Transaction:
     """What one connection has in its open transaction.
 
     Args:
-        versions: its rows.
-        operations: what made them, in order: done again in the file at the commit.
+        operations: what made its versions of rows, in order: done again in the file at the commit.
         size: bytes that those hold, as `Pending.add` counts them.
         locks: rows that others may not write.
         snapshot: a connection that still sees the file as it was.
@@ -73,22 +70,17 @@ class Transaction:
 
 
 class Pending:
-    """The open transactions of all connections.
+    """The open transactions of all connections; one of them may have `max_bytes` bytes of pending writes."""
 
-    Args:
-        most: bytes of pending writes that one of them may have.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._holders: dict[Identity, Transaction] = {}
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.holders: dict[Identity, Transaction] = {}  # of the locks of rows
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
     def __bool__(self) -> bool:
         return bool(self._writers)
 
     def newest(self, identity: Identity) -> Version | None:
-        """Return the latest version of a row, by any transaction."""
         return next((each.versions[identity] for each in reversed(self._writers) if identity in each.versions), None)
 
     def versions(self) -> Iterator[tuple[Identity, Version]]:
@@ -97,39 +89,25 @@ class Pending:
             yield from each.versions.items()
 
     def add(self, transaction: Transaction, identity: Identity, version: Version, operation: Write) -> None:
-        """Keep what a transaction wrote.
-
-        Raises:
-            StoreError: its writes hold too much; those before stay.
-        """
+        """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay."""
         size = transaction.size + _size(operation)
-        if size > self._most:
+        if size > self._max_bytes:
             raise StoreError(
                 f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
-                f" lets them hold {self._most} bytes"
+                f" lets them hold {self._max_bytes} bytes"
             )
         transaction.size = size
         self._writers.setdefault(transaction)
         transaction.versions[identity] = version
         transaction.operations.append(operation)
 
-    @property
-    def locked(self) -> bool:
-        """Return whether any row is locked."""
-        return bool(self._holders)
-
-    def holder(self, identity: Identity) -> Transaction | None:
-        """Return who holds a row's lock."""
-        return self._holders.get(identity)
-
-    def holder_of_table(self, source: str, besides: Transaction) -> Transaction | None:
+    def holder_of_table(self, source: str, other_than: Transaction) -> Transaction | None:
         """Return another transaction that holds any lock on a table."""
-        held = self._holders.items()
-        return next((holder for identity, holder in held if identity[0] == source and holder is not besides), None)
+        locks = self.holders.items()
+        return next((holder for identity, holder in locks if identity[0] == source and holder is not other_than), None)
 
     def lock(self, transaction: Transaction, identity: Identity) -> None:
-        """Lock a row unless another transaction has locked it."""
-        if self._holders.setdefault(identity, transaction) is transaction:
+        if self.holders.setdefault(identity, transaction) is transaction:
             transaction.locks[identity] = None
 
     def end(self, transaction: Transaction) -> None:
@@ -137,7 +115,7 @@ class Pending:
         if not transaction.locks and transaction not in self._writers:
             return  # the rule where each write is a batch
         for identity in transaction.locks:
-            del self._holders[identity]
+            del self.holders[identity]
         transaction.locks.clear()
         transaction.versions.clear()
         transaction.operations.clear()
@@ -170,11 +148,7 @@ MAX_IDLE: Final = 16  # connections kept for the next snapshots
 class View:
     """Read for transactions.
 
-    Args:
-        store: the file.
-        pending: what no commit holds yet.
-        isolation: who sees what.
-        settle: makes what is written to the file so far durable, before a snapshot is taken of it.
+    `settle` makes what is written to the file so far durable, before a snapshot is taken of it.
     """
 
     def __init__(self, store: SQLiteStore, pending: Pending, isolation: Isolation, settle: Callable[[], None]) -> None:
@@ -185,27 +159,21 @@ class View:
         self._idle: list[Rows] = []  # connections for snapshots
 
     def identity(self, mapping: Mapping, key: operations.Cell) -> Identity:
-        """Return the identity of a row."""
         return mapping.source, self._store.statements(mapping).identity(key)
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
-        """Read one row.
-
-        Raises:
-            LockedError: at level 3 a read waits for the row's writer.
-            StoreError: SQLite failed.
-        """
+        """Read one row; raises LockedError, since at level 3 a read waits for the row's writer, and StoreError."""
         if not self._pending and not self._isolation.keeps_snapshot:
             return self._store.lookup(mapping, key)
         identity = self.identity(mapping, key)
-        snapshot = self._snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
+        snapshot = self.snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
         version = transaction.versions.get(identity)
         if version is not None:
             return self.shown(mapping, version)
         others = self._pending.newest(identity)
         if others is not None and self._isolation.reads_uncommitted:
             return self.shown(mapping, others)
-        holder = self._pending.holder(identity)
+        holder = self._pending.holders.get(identity)
         if holder not in {None, transaction} and self._isolation.reads_lock:
             raise LockedError(holder)
         row = self._store.lookup(mapping, key, snapshot)
@@ -219,12 +187,11 @@ class View:
             return row
         cells = self._store.statements(version.mapping).stored(row)
         shown = sql.row(tuple(cells.get(column.name) for column in sql.columns))
-        kept = None if same or version.clears else self._store.lookup(mapping, row.key)
-        return shown if kept is None else _joined(mapping, cells, shown, kept)
+        before = None if same or version.clears else self._store.lookup(mapping, row.key)
+        return shown if before is None else _joined(mapping, cells, shown, before)
 
     def scan(self, transaction: Transaction, operation: operations.Scan) -> list[Row]:
-        """Read the rows of a range; raises as `lookup`."""
-        snapshot = self._snapshot(transaction)
+        snapshot = self.snapshot(transaction)
         if not self._pending and snapshot is None:
             return self._store.scan(operation)
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
@@ -245,12 +212,7 @@ class View:
         rows.sort(key=lambda row: by_key(sql.key(row.key)), reverse=operation.descending)
         return rows[: operation.limit]
 
-    def fix(self, transaction: Transaction) -> None:
-        """Let the transaction's reads see this moment, where they see one for all of them."""
-        self._snapshot(transaction)
-
     def end(self, transaction: Transaction) -> None:
-        """Let a transaction's snapshot go."""
         snapshot, transaction.snapshot = transaction.snapshot, None
         if snapshot is not None:
             snapshot.connection.rollback()
@@ -260,11 +222,11 @@ class View:
                 snapshot.connection.close()
 
     def close(self) -> None:
-        """Close the connections of snapshots."""
         while self._idle:
             self._idle.pop().connection.close()
 
-    def _snapshot(self, transaction: Transaction) -> Rows | None:
+    def snapshot(self, transaction: Transaction) -> Rows | None:
+        """Return the connection whose moment the reads of a transaction see, from now on, where they see one."""
         if self._isolation.keeps_snapshot and transaction.snapshot is None:
             self._settle()
             transaction.snapshot = self._store.snapshot(self._idle.pop() if self._idle else None)
@@ -319,32 +281,27 @@ _log = logging.getLogger("kvref.storage")
 class Transactions:
     """All open transactions over one store.
 
-    Args:
-        store: the file.
-        isolation: the settings that decide who sees and waits for what.
-        settle: makes what is written to the file so far durable, before a snapshot is taken of it.
+    `settle` makes what is written to the file so far durable, before a snapshot is taken of it.
     """
 
     def __init__(self, store: SQLiteStore, isolation: Isolation, settle: Callable[[], None]) -> None:
         self._store = store
         self._isolation = isolation
         self._settle = settle
-        self._pending = Pending(isolation.most_uncommitted)
+        self._pending = Pending(isolation.max_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self.touched: set[Transaction] = set()  # have written on top of what the tick commits
 
     @property
     def locked(self) -> bool:
-        """Return whether any row is locked."""
-        return self._pending.locked
+        return bool(self._pending.holders)
 
     def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
-        """Answer one operation of a connection.
+        """Answer one operation of a connection; raises also as `SQLiteStore.execute`.
 
         Raises:
             LockedError: it has to wait for another transaction.
             TransactionLostError: the table takes its earlier writes no more.
-            BusyError, StoreError: see `SQLiteStore.execute`.
         """
         match operation:
             case operations.Lookup(mapping, key, for_update):
@@ -370,21 +327,17 @@ class Transactions:
             case operations.RollBack():
                 return self.roll_back(transaction)
             case operations.FixSnapshot():
-                return self._view.fix(transaction)
+                self._view.snapshot(transaction)
+                return None
             case _:
                 return self._store.execute(operation)
 
     def roll_back(self, transaction: Transaction) -> None:
-        """Take back what a transaction wrote, and free its locks."""
         self._pending.end(transaction)
         self._view.end(transaction)
 
     def wait(self, transaction: Transaction, holder: Transaction) -> None:
-        """Note that a transaction waits for another.
-
-        Raises:
-            DeadlockError: the other waits for this one, which is rolled back.
-        """
+        """Note that a transaction waits for another; it is rolled back before DeadlockError: the other waits for it."""
         try:
             self._pending.wait(transaction, holder)
         except operations.DeadlockError:
@@ -392,14 +345,7 @@ class Transactions:
             raise
 
     def settled(self, *, lost: bool) -> int:
-        """Handle the end of a tick.
-
-        Args:
-            lost: its commit failed. What was written on top of it goes too.
-
-        Returns:
-            How many pending writes went with it.
-        """
+        """Handle the end of a tick; if its commit was lost, return how many pending writes on top of it go too."""
         touched, self.touched = self.touched, set()
         if not lost:
             return 0
@@ -409,7 +355,6 @@ class Transactions:
         return writes
 
     def close(self) -> None:
-        """Close the connections of snapshots."""
         self._view.close()
 
     def _locked(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
@@ -426,7 +371,7 @@ class Transactions:
         return found
 
     def _await(self, transaction: Transaction, identity: tuple[str, Any]) -> None:
-        holder = self._pending.holder(identity)
+        holder = self._pending.holders.get(identity)
         if holder is not None and holder is not transaction and self._isolation.row_locks:
             raise LockedError(holder)
 
@@ -500,12 +445,9 @@ class Transactions:
         if version is None or version.row is None:
             found: tuple[operations.Cell, ...] = self._store.execute(operation)
             return found
-        mapping, row = version.mapping, version.row
-        cells: dict[str, operations.Cell] = {mapping.key.name: row.key}
-        cells |= {column.name: cell for column, cell in zip(mapping.values, row.values, strict=True)}
-        options = ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry))
-        cells |= {column.name: number for column, number in options if column is not None}
-        return tuple(cells.get(column.name) for column in operation.columns)  # a write leaves NULL in the others
+        cells = self._store.statements(version.mapping).stored(version.row)
+        # A write leaves NULL in the others.
+        return from_sql(operation.columns, tuple(cells.get(column.name) for column in operation.columns))
 
     def _commit(self, transaction: Transaction) -> str | None:
         refusal = None
@@ -525,9 +467,7 @@ class Transactions:
 def _savepoint(store: SQLiteStore) -> Iterator[Callable[[], None]]:
     """Keep the writes of the block, or undo all of them after an error or a call of the function it yields.
 
-    Raises:
-        BusyError: another process has the write lock.
-        StoreError: SQLite failed.
+    Raises BusyError if another process has the write lock, and StoreError.
     """
     undone = False
 

@@ -25,7 +25,7 @@ DATA_VERSION: Final = "PRAGMA data_version"
 HEADER: Final = 48  # bytes; the second copy of it is the same
 
 
-class Seen(NamedTuple):
+class FileState(NamedTuple):
     """How a file is: header of the wal-index, data_version, schema_version."""
 
     header: bytes
@@ -33,8 +33,8 @@ class Seen(NamedTuple):
     schema: int
 
 
-class Watch:
-    """A look at the wal-index of a file, and at what commits of others changed.
+class WalIndex:
+    """The wal-index of a file, and what commits of others changed. StoreError: the wal-index cannot be read.
 
     Args:
         path: of the file.
@@ -42,11 +42,7 @@ class Watch:
 
     Attributes:
         index: the wal-index.
-        header: what is at its beginning as long as no other connection has committed since the state that `accept`
-            recorded.
-
-    Raises:
-        StoreError: the wal-index cannot be read.
+        header: its beginning as long as no other connection has committed since the state that `accept` recorded.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -61,8 +57,8 @@ class Watch:
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
         self.index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
-        self.seen: Seen | None = None  # the state that `accept` recorded
-        self.known_data: int | None = None  # the `data_version` of it
+        self.accepted: FileState | None = None  # the state that `accept` recorded
+        self.accepted_data_version: int | None = None  # the `data_version` of it
         self.header = b""
 
     def check(self) -> None:
@@ -75,31 +71,27 @@ class Watch:
         if replaced:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
 
-    def look(self) -> Seen:
-        """Return the current state of the file, `seen` if no other connection has committed since.
-
-        Raises sqlite3.Error, and as `check`.
-        """
+    def state(self) -> FileState:
+        """Return the state of the file, `accepted` if no other connection has committed; raises sqlite3.Error too."""
         self.check()
         header = self.index[:HEADER]
-        if self.seen is not None and header == self.header:
-            return self.seen
+        if self.accepted is not None and header == self.header:
+            return self.accepted
         data: int
         (data,) = self._connection.execute(DATA_VERSION).fetchone()
-        if self.seen is not None and data == self.seen.data:
+        if self.accepted is not None and data == self.accepted.data:
             self.header = header  # this connection has committed
-            return self.seen
+            return self.accepted
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
-        return Seen(header, data, schema)
+        return FileState(header, data, schema)
 
-    def changes(self, now: Seen) -> tuple[bool, bool]:
+    def changes(self, now: FileState) -> tuple[bool, bool]:
         """Return whether other connections have committed, and whether tables differ, since the state of `accept`."""
-        before = self.seen
+        before = self.accepted
         return before is None or now.data != before.data, before is None or now.schema != before.schema
 
-    def accept(self, now: Seen) -> None:
-        """Take what `look` returned for known."""
-        self.seen, self.known_data = now, now.data
+    def accept(self, now: FileState) -> None:
+        self.accepted, self.accepted_data_version = now, now.data
         self.header = now.header
 
     def close(self) -> None:
@@ -109,11 +101,7 @@ class Watch:
 
 
 class WriteAheadLog:
-    """The write-ahead log of an open file.
-
-    Args:
-        connection: in WAL mode, which keeps the log in place as long as it is open.
-    """
+    """The write-ahead log of an open file; a connection in WAL mode keeps it in place as long as it is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
@@ -125,11 +113,7 @@ class WriteAheadLog:
             self._file = self._opened()
 
     def sync(self) -> None:
-        """Return once everything committed so far is on the disk.
-
-        Raises:
-            StoreError: it may not be.
-        """
+        """Return once everything committed so far is on the disk; raises StoreError if it may not be."""
         try:
             if self._file is None:
                 self._file = self._opened()
@@ -139,7 +123,6 @@ class WriteAheadLog:
             raise StoreError(f"fdatasync of {self._path}: {error.strerror}: {unknown}") from error
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
 

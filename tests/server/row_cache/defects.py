@@ -95,13 +95,13 @@ def wrong_position_after_reconnect() -> None:
 
 def filled_by_an_older_read() -> None:
     RowCache._is_current = lambda *_: True  # type: ignore[method-assign,assignment]
-    keep = RowCache.keep
+    keep = RowCache.put
 
     def careless(self: RowCache, cached: Any, rows: Any, executed: Any) -> None:
         self._floor = None
         keep(self, cached, rows, executed)
 
-    RowCache.keep = careless  # type: ignore[method-assign]
+    RowCache.put = careless  # type: ignore[method-assign]
 
 
 def one_mapping_of_a_table() -> None:
@@ -117,7 +117,7 @@ def one_mapping_of_a_table() -> None:
 
 def collation_equal_keys() -> None:
     """Keep rows under the spelling of the client."""
-    keep = RowCache.keep
+    keep = RowCache.put
     read = cached_reads.CachingReader._read
 
     async def careless(self: Any, group: Any, missing: Any, *, for_hits: bool) -> Any:

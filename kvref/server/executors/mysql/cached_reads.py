@@ -20,7 +20,7 @@ from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import shown_for
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.plans import Found, MySQLRows
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a group waits for the follower: about what a SELECT takes.
@@ -42,8 +42,8 @@ class _Group(NamedTuple):
 
     rows: MySQLRows
     cached: CachedTable
-    words: Mapping[Spelling, bytes]
-    repeated: Sequence[Spelling]
+    words: Mapping[StoredKey, bytes]
+    repeated: Sequence[StoredKey]
     width: int
 
 
@@ -52,7 +52,7 @@ class _Read(NamedTuple):
 
     executed: Position | None
     terms: Terms | None
-    rows: dict[Spelling, Found]
+    rows: dict[StoredKey, Found]
 
 
 class CachingReader:
@@ -87,7 +87,7 @@ class CachingReader:
 
     async def read(self, rows: MySQLRows, words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
         """Return the rows of the words of all gets, see `read_parts`, from cached rows as far as they are current."""
-        keys_of = rows.kept
+        keys_of = rows.cached
         cached = None if keys_of is None else keys_of.table()
         if self._cache.applied is None or not self._isolation.reads_committed or (cached and cached.refusal):
             cached = None  # no cached row may be used just now
@@ -98,10 +98,10 @@ class CachingReader:
                 read_parts, rows, [*dict.fromkeys(words)], width
             )
             return read
-        spellings = {word: keys_of.spelling(word) for word in words}
+        spellings = {word: keys_of.stored_key(word) for word in words}
         keys = {word: word if spelling is None else spelling for word, spelling in spellings.items()}
         sought = {key: word for word, key in keys.items()}
-        repeated: list[Spelling] = []
+        repeated: list[StoredKey] = []
         if len(words) > len(sought):
             more = Counter(map(keys.__getitem__, words))
             more.subtract(sought.keys())
@@ -144,7 +144,7 @@ class CachingReader:
         cache.age = age
         return True
 
-    async def _answer(self, group: _Group) -> Mapping[Spelling, CachedRow]:
+    async def _answer(self, group: _Group) -> Mapping[StoredKey, CachedRow]:
         """Return the rows of a group, cached ones as far as they are current."""
         cache, rows = self._cache, group.cached.rows
         missing = [key for key in group.words if key not in rows]
@@ -165,7 +165,7 @@ class CachingReader:
             found |= {key: each.row for key, each in more.items()}
         return found
 
-    async def _read(self, group: _Group, missing: list[Spelling], *, for_hits: bool) -> dict[Spelling, CachedRow]:
+    async def _read(self, group: _Group, missing: list[StoredKey], *, for_hits: bool) -> dict[StoredKey, CachedRow]:
         """Read rows, and what the server has executed where that is not known well enough."""
         now, cache, cached = time.monotonic(), self._cache, group.cached
         known = self._executed
@@ -198,9 +198,9 @@ class CachingReader:
             return
         if answer.terms is not None:
             cache.examined(group.cached, answer.terms, settled)
-        rows = {key: each.row for key, each in answer.rows.items() if group.rows.spelled(each) == key}
+        rows = {key: each.row for key, each in answer.rows.items() if group.rows.stored_key(each) == key}
         if rows:
-            cache.keep(group.cached, rows, settled)
+            cache.put(group.cached, rows, settled)
 
     async def _wait_until_current(self, written: Mark | None, began: float, hits: int) -> bool:
         """Return whether cached rows are current, or become so within MAX_WAIT.
@@ -234,7 +234,7 @@ def read_parts(
     return found, busy
 
 
-def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) -> dict[Spelling, Found]:
+def _find(connection: MySQLConnection, group: _Group, keys: Iterable[StoredKey]) -> dict[StoredKey, Found]:
     """Return the rows of some words of a group, by cache key; it blocks."""
     words = {group.words[key]: key for key in keys}
     parts = [*words]
@@ -245,7 +245,7 @@ def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) 
 
 
 def _query(
-    connection: MySQLConnection, group: _Group, missing: list[Spelling], queries: bool, staleness: float | None
+    connection: MySQLConnection, group: _Group, missing: list[StoredKey], queries: bool, staleness: float | None
 ) -> _Read:
     """Return what the server has executed if `queries`, whether the mapping may be cached, and then the missing rows.
 
@@ -261,7 +261,7 @@ def _query(
             staleness = None  # it cannot be compared: nothing is cached
     if staleness is not None:
         try:
-            found = terms(connection.say, group.rows.mapping, staleness)
+            found = terms(connection.query, group.rows.mapping, staleness)
         except StoreError as error:
             found = Terms(str(error))
     return _Read(position, found, _find(connection, group, missing) if missing else {})

@@ -46,7 +46,7 @@ from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.plans import MySQLRows, unplanned
 from kvref.storage.mysql.replicas import LastWrite
@@ -150,7 +150,7 @@ class MySQLExecutor:
         plannable = self._isolation.reads_committed and not transaction.open and not session.batch.writes
         if self._isolation.batches and not plannable:
             return None
-        table = self.store.tables(self.store.alike(mapping))
+        table = self.store.tables(self.store.canonical(mapping))
         kind = table, session.access.rights, session.bound
         # If secondaries answer gets, what each connection has written last decides which of them may.
         shared = self.store.login.reads == PRIMARY and not self._isolation.read_batch
@@ -176,7 +176,7 @@ class MySQLExecutor:
             bound = Bound(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
             if self._scheduler.caching is not None and self.store.row_cache is not None:
-                rows.keep(self.store.row_cache, self._scheduler.caching.may_show)
+                rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
         words = Words(session, c.Get if self._isolation.batches else object)
         return Planner(work, words, self._scheduler.of(transaction), wire_rules, self.up_to_date)
@@ -190,7 +190,7 @@ class MySQLExecutor:
         """Do nothing: what was answered is committed, or in an open batch."""
 
     async def read_directory(self) -> Directory:
-        directory, self.store.problems = await self._pool.in_thread(self.store.look_up_directory)
+        directory, self.store.problems = await self._pool.in_thread(self.store.load_directory)
         return self.store.adopt(directory)
 
     async def check(self) -> None:
@@ -245,7 +245,7 @@ class MySQLExecutor:
             except CycleError:
                 stale = True
                 await asyncio.sleep(random.uniform(0, DEADLOCK_PAUSE))  # noqa: S311 - no secret
-            except (AgainError, LostError):
+            except (RetryableError, LostError):
                 stale = True
                 others -= 1
             else:
@@ -260,7 +260,7 @@ class MySQLExecutor:
             if failure is None:
                 try:
                     answer = await self._answer(command)
-                except (StoreError, LockWaitError, AgainError) as error:
+                except (StoreError, LockWaitError, RetryableError) as error:
                     failure = error
                 if failure is not None:
                     if isinstance(command.operation, Commit) and not isinstance(failure, LockWaitError):
@@ -308,13 +308,13 @@ class MySQLExecutor:
                     transaction.written = True
                 if self._isolation.shows_deletes and isinstance(operation, operations.Lookup | operations.Scan):
                     answer = await _without_deleted(self._pool, self._isolation, connection, operation, answer)
-        self.store.heed(operation, answer)
+        self.store.apply_schema_result(operation, answer)
         return answer
 
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
-        """Return the error to raise in a command; raises AgainError or LostError if the command must run again."""
+        """Return the error to raise in a command; raises RetryableError or LostError if the command must run again."""
         lost = transaction.acknowledged and not transaction.open
-        retryable = isinstance(error, AgainError | LostError)
+        retryable = isinstance(error, RetryableError | LostError)
         if lost or (retryable and not transaction.acknowledged):
             await transaction.finish(self._pool, RollBack())
         if not transaction.open:
@@ -326,19 +326,19 @@ class MySQLExecutor:
             return DeadlockError("deadlock")
         if lost:
             return TransactionLostError(str(error))
-        return StoreError(str(error)) if isinstance(error, AgainError) else error
+        return StoreError(str(error)) if isinstance(error, RetryableError) else error
 
     async def _check_schema_in_background(self) -> None:
         try:
             await self._check_schema()
-        except (StoreError, AgainError) as error:
+        except (StoreError, RetryableError) as error:
             _log.warning("cannot inspect the mapped tables: %s", error)
         finally:
             self._schema_check = None
 
     async def _check_schema(self) -> None:
         self._schema_checked_at = self._loop.time()
-        self.store.take_over(await self._pool.call_outside(MySQLConnection.look, self.store.watched()))
+        self.store.update_mappings(await self._pool.call_outside(MySQLConnection.recheck, self.store.mappings_in_use()))
 
 
 async def _without_deleted(

@@ -12,7 +12,7 @@ from kvref.server.executors.mysql.runs import Line, Task
 from kvref.server.scheduler import Work
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, HangError, LostError
+from kvref.storage.mysql.errors import HangError, LostError, RetryableError
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.write_batch import Operation
 
@@ -168,7 +168,7 @@ def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operatio
     """Write rows one by one, see `write_batch.carry_out`, but none of a connection after one that is not written."""
     answers: list[Any] = []
     failed: set[Line] = set()
-    undone = AgainError("the common transaction is undone")
+    undone = RetryableError("the common transaction is undone")
     for line, operation in zip(lines, operations, strict=True):
         (answer,) = [undone] if line in failed else write_batch.carry_out(connection, [operation])
         if answer is not None:

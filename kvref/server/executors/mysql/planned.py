@@ -35,7 +35,7 @@ from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, HangError, LostError
+from kvref.storage.mysql.errors import HangError, LostError, RetryableError
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.mysql.write_batch import Operation
@@ -63,7 +63,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
         ConfigError: too few connections for the row cache, or for secondaries.
     """
     login, cached = store.login, store.row_cache is not None
-    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_GROUP
+    few = login.max_connections(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_GROUP
     if login.reads != PRIMARY and isolation.batches:
         raise ConfigError(
             f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"
@@ -289,7 +289,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             else:
                 if batch is not None:
                     batch.read_apart()
-            if work.rows.kept is not None and record.holds_back_gets(plan):
+            if work.rows.cached is not None and record.holds_back_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 
@@ -363,7 +363,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
                 _log.error("a group of commands failed", exc_info=error)
-            stale = isinstance(error, AgainError | LostError)
+            stale = isinstance(error, RetryableError | LostError)
             if stale:
                 self._runner.set_schema_checked(anew=True)
             self._leave(tasks, stale=stale)

@@ -94,7 +94,7 @@ class Pool:
     def __init__(self, store: MySQLStore, isolation: Isolation, dedicated: int = 0) -> None:
         self._store = store
         self._isolation = isolation
-        most = store.login.most(batches=isolation.batches)
+        most = store.login.max_connections(batches=isolation.batches)
         self._threads = Threads(most + _MORE_THREADS, "kvref-mysql")
         # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
         self.most = most - dedicated - (1 if isolation.batches else 0)
@@ -111,10 +111,10 @@ class Pool:
     async def take(self) -> MySQLConnection:
         """Wait for a connection, to be given back; raises StoreError if none is free in time, or the server is down."""
         try:
-            async with asyncio.timeout(self._store.patience):
+            async with asyncio.timeout(self._store.reply_timeout):
                 await self._permits.acquire()
         except TimeoutError as error:
-            patience = self._store.patience
+            patience = self._store.reply_timeout
             raise StoreError(
                 f"none of {self.most} connections to the database became free within {patience:g} s"
             ) from error
@@ -193,7 +193,7 @@ class DedicatedConnection:
     @property
     def longest(self) -> int | None:
         """Return how many bytes a statement may have; None: not known yet."""
-        return None if self._connection is None else self._connection.longest
+        return None if self._connection is None else self._connection.max_packet
 
     @property
     def last_gtid(self) -> str:
@@ -207,9 +207,9 @@ class DedicatedConnection:
     async def check(self) -> None:
         """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
         try:
-            await self.call(MySQLConnection.say, "SELECT 1")
+            await self.call(MySQLConnection.query, "SELECT 1")
         except LostError:
-            await self.call(MySQLConnection.say, "SELECT 1")
+            await self.call(MySQLConnection.query, "SELECT 1")
 
     async def close(self) -> None:
         """Close it; nothing else may run."""

@@ -16,7 +16,7 @@ from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
 from kvref.server.executors.mysql.pool import Threads
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError
+from kvref.storage.mysql.errors import RetryableError
 from kvref.storage.mysql.replicas import LastWrite, Replicas, has_executed
 from kvref.storage.mysql.store import MySQLStore
 
@@ -62,7 +62,7 @@ class Secondary:
                 await self._threads.call(connection.require_secondary)
                 self._checked = now
             return await self._threads.call(what, connection, *arguments)
-        except AgainError:
+        except RetryableError:
             raise  # it lags behind DDL, and can be read
         except Exception as error:
             if self.connection is connection:  # no other call has found the error before

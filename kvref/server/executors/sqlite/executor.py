@@ -70,7 +70,7 @@ class SQLiteExecutor:
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
-        self._watch = store.watch
+        self._watch = store.wal_index
         self._refreshed_at = -math.inf  # loop time of the last check for changes by other processes
         self._valid = False  # the cached rows are current
         self.commands = 0  # how many ran so far

@@ -45,18 +45,12 @@ class Terms(NamedTuple):
     staleness: float = 0.0
 
 
-def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, staleness: float) -> Terms:
-    """Return whether the rows of a mapping are cached, by the options and its table.
+def terms(query: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, staleness: float) -> Terms:
+    """Return whether the rows of a mapping are cached, by the options and its table; raises what `query` raises.
 
-    Args:
-        say: returns the rows of a statement.
-        mapping: whose rows.
-        staleness: of a mapping without an option, see `Terms`.
-
-    Raises:
-        whatever `say` raises.
+    `staleness` is that of a mapping without an option, see `Terms`.
     """
-    rows = say(_OPTIONS) if say(_THERE) else ()
+    rows = query(_OPTIONS) if query(_THERE) else ()
     options = {text_of(name).lower(): text_of(value) for name, value in rows}
     name = f"{ROW_CACHE}.{mapping.name.lower()}"
     name = name if name in options else ROW_CACHE
@@ -66,24 +60,21 @@ def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, stale
     if mode not in (STRONG, FAST):
         return Terms(f"option {name} is {mode!r}: write {STRONG}, {FAST} or {OFF}")
     try:
-        ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
+        ((_, created, *_),) = query(f"SHOW CREATE TABLE {mapping.source}")
     except (StoreError, pymysql.err.MySQLError) as error:
         of_server = error.__cause__ if isinstance(error, StoreError) else error
         if not isinstance(of_server, pymysql.err.MySQLError) or of_server.args[0] not in DENIED:
             raise
-        return Terms(f"{cause(of_server)}: GRANT SELECT ON {mapping.source} TO {account(say)}")
-    logged = [text_of(value) for _, value in say(_NATIVE)] == ["OFF"]
+        return Terms(f"{cause(of_server)}: GRANT SELECT ON {mapping.source} TO {account(query)}")
+    logged = [text_of(value) for _, value in query(_NATIVE)] == ["OFF"]
     reason = refusal(text_of(created), mapping.key.name, cascades_logged=logged)
     return Terms(reason, staleness=(staleness or FAST_STALENESS) * (mode == FAST))
 
 
 def refusal(created: str, key: str, *, cascades_logged: bool = False) -> str:
-    """Return why the rows of a table cannot be cached, empty where they can.
+    """Return why the rows of a table cannot be cached, by its SHOW CREATE TABLE; empty where they can.
 
-    Args:
-        created: what SHOW CREATE TABLE says.
-        key: name of the key column.
-        cascades_logged: the log has the rows that foreign keys change.
+    `cascades_logged`: the log has the rows that foreign keys change.
     """
     if not cascades_logged and (found := _CASCADES.search(created)):
         return (

@@ -14,9 +14,10 @@ from struct import Struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from kvref.storage.config.codecs import decimal_width
 from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, LogEnd, Point, file_number
-from kvref.storage.mysql.result_set import SHORT, WIDTHS
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.result_set import length_encoded
+from kvref.storage.mysql.row_identity import StoredKey
 
 Table = tuple[str, str]  # schema and name, in lower case: a server may compare them so
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table
@@ -47,7 +48,6 @@ _KNOWN: Final = _FIXED.keys() | _METADATA.keys()
 _VARCHAR, _BIT, _DECIMAL, _ENUM, _SET, _STRING = (15, 253), 16, 246, 247, 248, 254
 # VECTOR, JSON, BLOB, GEOMETRY: metadata has the bytes of the length.
 _LONG_BYTES: Final = (242, 245, 249, 250, 251, 252, 255)
-_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # bytes of so many decimal digits
 
 _WIDTH, _SKIPPED, _TEXT, _CHAR, _INTEGER = range(5)  # kinds of a column in a row
 _INTEGERS: Final = (1, 2, 3, 8, 9)
@@ -75,7 +75,7 @@ class Change(NamedTuple):
         transaction: one has ended; False: MariaDB's log has gone on by something else.
     """
 
-    keys: dict[Table, set[Spelling] | None]
+    keys: dict[Table, set[StoredKey] | None]
     everything: bool
     point: Point | None
     transaction: bool = True
@@ -87,14 +87,9 @@ class _Columns(NamedTuple):
 
 
 class LogReader:
-    """Reads the events of one connection in their order.
+    """Reads the events of one connection in their order; the `first` one names the file.
 
-    Args:
-        mariadb: the log is MariaDB's.
-        first: the first event, which names the file.
-
-    Attributes:
-        wanted: the tables whose rows are read, and what keys they have.
+    `wanted`: the tables whose rows are read, and what keys they have.
     """
 
     def __init__(self, *, mariadb: bool, first: bytes) -> None:
@@ -106,7 +101,7 @@ class LogReader:
         self._tables: dict[int, _Columns] = {}
         self._inside = False  # a transaction has begun
         self._gtid: Gtid | None = None
-        self._keys: dict[Table, set[Spelling] | None] = {}
+        self._keys: dict[Table, set[StoredKey] | None] = {}
         self._everything = False
         self._checksum = 0  # bytes behind each event
         self.wanted: Mapping[Table, KeyTypes] = {}
@@ -124,8 +119,7 @@ class LogReader:
     def read(self, packet: bytes) -> Change | None:
         """Read one event; return what a transaction has changed when it ends.
 
-        Args:
-            packet: as the server sends it, without the byte in front of the header.
+        The packet is as the server sends it, without the byte in front of the header.
         """
         _, kind, _, _, end, _ = _HEADER.unpack_from(packet)
         body = packet[_HEADER.size :]
@@ -206,7 +200,7 @@ class LogReader:
         at = 8
         if kind >= _HAS_EXTRA:
             at += int.from_bytes(body[8:10], "little")
-        count, at = _number(body, at)
+        count, at = length_encoded(body, at)
         width = (count + 7) // 8
         images = 2 if kind in _UPDATES else 1
         every = (1 << count) - 1
@@ -227,7 +221,7 @@ class LogReader:
             self._keys[columns.table] = None
 
 
-def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[Spelling], types: KeyTypes) -> int:
+def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[StoredKey], types: KeyTypes) -> int:
     """Add the cells of a row image that may be keys to `keys`; return where the next one begins."""
     nulls = int.from_bytes(body[at : at + width], "little")
     at += width
@@ -261,9 +255,9 @@ def _columns(body: bytes) -> tuple[int, _Columns]:
     schema = body[9:at]
     size = body[at + 1]
     name = body[at + 2 : at + 2 + size]
-    count, at = _number(body, at + 3 + size)
+    count, at = length_encoded(body, at + 3 + size)
     types = body[at : at + count]
-    _, at = _number(body, at + count)
+    _, at = length_encoded(body, at + count)
     layout = []
     for kind in types:
         if kind not in _KNOWN:
@@ -287,8 +281,7 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
     if kind == _BIT:
         return _WIDTH, metadata[1] + (metadata[0] > 0)
     if kind == _DECIMAL:
-        whole, fraction = metadata[0] - metadata[1], metadata[1]
-        return _WIDTH, whole // 9 * 4 + _DIGITS[whole % 9] + fraction // 9 * 4 + _DIGITS[fraction % 9]
+        return _WIDTH, decimal_width(metadata[0], metadata[1])
     if kind in (_STRING, _ENUM, _SET):
         # CHAR of more than 255 bytes has two bits of its length in the type's byte, inverted.
         real = metadata[0] | 0x30
@@ -302,14 +295,4 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
 
 
 def _file_of(body: bytes) -> str:
-    """Return the name of a file from a ROTATE event."""
     return body[8:].decode()
-
-
-def _number(body: bytes, at: int) -> tuple[int, int]:
-    """Return a number of the protocol's variable length and where the next field begins."""
-    first = body[at]
-    if first < SHORT:
-        return first, at + 1
-    width = WIDTHS[first]
-    return int.from_bytes(body[at + 1 : at + 1 + width], "little"), at + 1 + width

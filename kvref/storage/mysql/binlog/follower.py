@@ -28,13 +28,7 @@ from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import account
 from kvref.storage.mysql.binlog.events import LogReader
 from kvref.storage.mysql.binlog.local_log import UNUSED, LocalLog
-from kvref.storage.mysql.binlog.positions import (
-    FilePosition,
-    GtidSet,
-    LogError,
-    Position,
-    executed,
-)
+from kvref.storage.mysql.binlog.positions import FilePosition, GtidSet, LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.login import Login, cause, fetch_all
 
@@ -75,20 +69,16 @@ _SETUP: Final = (
 
 
 def refusal(login: Login) -> str:
-    """Return why the row cache cannot follow the binary log of a server, empty if it can.
+    """Return why the row cache cannot follow the binary log of a server, empty if it can; raises StoreError.
 
-    Returns:
-        Clauses with `;` between them; each is a predicate of "the row cache" and ends with what to change.
-
-    Raises:
-        StoreError: the server is not reached.
+    Clauses with `;` between them: each is a predicate of "the row cache" and ends with what to change.
     """
     if login.nodes:
         return "follows the log of one server: name one host"
     with closing(_Source(login)) as source:
         if vitess.is_gate(source.connection):
             return "follows the log of one server, and Vitess has one for each shard: leave row_cache_binlog out"
-        who = account(partial(fetch_all, source.connection))
+        who = account(source.query)
         try:
             if found := source.refusal():
                 return found
@@ -101,7 +91,6 @@ def refusal(login: Login) -> str:
 
 
 def next_id() -> int:
-    """Return a server id that no other replica has."""
     return MIN_SERVER_ID + secrets.randbelow(MIN_SERVER_ID)
 
 
@@ -110,12 +99,13 @@ class _Source:
 
     def __init__(self, login: Login) -> None:
         self.connection: Connection[Cursor] = login.connect(1.0)
+        self.query = partial(fetch_all, self.connection)
         self.mariadb: int | None = None  # its server id
         self.first = b""  # the first event, which names the file
 
     def refusal(self) -> str:
         """Return which options of the server keep its log from being followed, see `refusal` of the module."""
-        values = {str(name).lower(): str(value) for name, value in self._query(_CHECKED)}
+        values = {str(name).lower(): str(value) for name, value in self.query(_CHECKED)}
         number, version = int(values.pop("server_id")), values.pop("version")
         self.mariadb = number if "MariaDB" in version else None
         values.setdefault("log_replica_updates", values.pop("log_slave_updates", "ON"))
@@ -133,15 +123,15 @@ class _Source:
     def dump(self, server_id: int) -> Position:
         """Let the server send its log from what it has executed by now, which is returned."""
         for each in _SETUP:
-            self._query(each)
-        position, raw = executed(self._query, self.mariadb), self._raw
+            self.query(each)
+        position, raw = executed(self.query, self.mariadb), self._raw
         if isinstance(position, GtidSet):
             known = _encoded(position)
             head = struct.pack("<HIIQI", _THROUGH_GTID, server_id, 0, _FIRST_OFFSET, len(known))
             raw._execute_command(COMMAND.COM_BINLOG_DUMP_GTID, head + known)
         else:
             assert isinstance(position, FilePosition)
-            self._query("SET @mariadb_slave_capability = 4")
+            self.query("SET @mariadb_slave_capability = 4")
             base, _, digits = str(self._status()[0]).rpartition(".")
             name = f"{base}.{position.point.file:0{len(digits)}}"
             head = struct.pack("<IHI", position.point.offset, 0, server_id)
@@ -152,14 +142,13 @@ class _Source:
 
     def directories(self) -> tuple[str, str]:
         """Return where the files of the log are, seen from the server's root directory and from this process."""
-        ((path,),) = self._query("SELECT @@GLOBAL.log_bin_basename")
+        ((path,),) = self.query("SELECT @@GLOBAL.log_bin_basename")
         directory = str(Path(str(path)).parent)
         peer = self._raw._sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
         pid, _, _ = _PEER.unpack(peer)
         return f"/proc/{pid}/root{directory}", directory
 
     def packet(self) -> bytes:
-        """Return the next event."""
         packet: bytes = self._raw._read_packet().get_all_data()
         if packet[0] == _END:
             raise LogError("the server has ended the binary log")
@@ -183,18 +172,13 @@ class _Source:
     def _status(self) -> tuple[Any, ...]:
         for last, sql in enumerate(_STATUS):
             try:
-                rows = self._query(sql)
+                rows = self.query(sql)
             except pymysql.err.ProgrammingError:
                 if last:
                     raise
                 continue
             return rows[0] if rows else ("", 0, "", "")
         raise AssertionError("the last statement returns or raises")
-
-    def _query(self, sql: str) -> list[tuple[Any, ...]]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())
 
 
 def _encoded(known: GtidSet) -> bytes:
@@ -209,9 +193,7 @@ def _encoded(known: GtidSet) -> bytes:
 class Follower:
     """Follows the log of one server until it is closed, and connects again whenever the connection ends.
 
-    Args:
-        login: where the server is.
-        cache: gets the changes, in the running loop.
+    The cache gets the changes, in the running loop.
     """
 
     def __init__(self, login: Login, cache: RowCache) -> None:
@@ -224,7 +206,6 @@ class Follower:
         self._thread.start()
 
     async def close(self) -> None:
-        """Stop."""
         self._closing.set()
         self.reconnect()
         await self._loop.run_in_executor(None, self._thread.join)

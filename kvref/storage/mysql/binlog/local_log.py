@@ -22,25 +22,16 @@ RESTART: Final = 0.01  # seconds: a server takes longer to start again after a c
 
 
 class Mark(NamedTuple):
-    """An end of the log; later ones are greater.
-
-    Args:
-        file: how many files were opened before.
-        offset: bytes.
-    """
+    """An end of the log; later ones are greater: how many files were opened before, and an offset in bytes."""
 
     file: int
     offset: int
 
 
 class LocalLog:
-    """The newest file of a log.
+    """The newest file of a log; raises OSError if the directory cannot be opened.
 
-    Attributes:
-        problem: why the file of the last `read_to` is not used; empty if it is.
-
-    Raises:
-        OSError: the directory cannot be opened.
+    `problem`: why the file of the last `read_to` is not used; empty if it is.
     """
 
     def __init__(self, directory: str) -> None:

@@ -19,24 +19,14 @@ class LogError(KvrefError):
 
 
 class Gtid(NamedTuple):
-    """A transaction of MySQL.
-
-    Args:
-        source: UUID of the server where it was committed, 32 hexadecimal digits.
-        number: from 1.
-    """
+    """A transaction of MySQL: UUID of the server where it was committed, 32 hexadecimal digits; number from 1."""
 
     source: str
     number: int
 
 
 class FilePoint(NamedTuple):
-    """An offset in the files of MariaDB's log.
-
-    Args:
-        file: the number at the end of its name.
-        offset: bytes; the end of an event.
-    """
+    """An offset in the files of MariaDB's log: the number at the end of a file's name, and the end of an event."""
 
     file: int
     offset: int
@@ -46,12 +36,9 @@ Point = Gtid | FilePoint
 
 
 class LogEnd(NamedTuple):
-    """How far a log was read.
+    """How far a log was read: the name of its file, the end of the last event.
 
-    Args:
-        file: name of the file.
-        head: the first bytes of its first event: time, type and id of the server.
-        offset: end of the last event.
+    `head`: the first bytes of its first event: time, type and id of the server.
     """
 
     file: str
@@ -78,8 +65,7 @@ class Position(Protocol):
 class GtidSet:
     """A GTID set of MySQL, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7`.
 
-    Raises:
-        LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
+    Raises LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -97,17 +83,14 @@ class GtidSet:
                 found.append([int(first), int(last or first)])
 
     def has(self, point: Point) -> bool:
-        """See `Position`."""
         assert isinstance(point, Gtid)
         return self._has(point.source, point.number, point.number)
 
     def covers(self, other: Position) -> bool:
-        """See `Position`."""
         assert isinstance(other, GtidSet)
         return all(self._has(source, first, last) for source, found in other.intervals.items() for first, last in found)
 
     def add(self, point: Point) -> None:
-        """See `Position`."""
         assert isinstance(point, Gtid)
         number, found = point.number, self.intervals.setdefault(point.source, [])
         if found and found[-1][1] + 1 == number:  # nearly always
@@ -126,10 +109,9 @@ class GtidSet:
         self.intervals[point.source] = merged
 
     def copy(self) -> GtidSet:
-        """See `Position`."""
-        twin = GtidSet()
-        twin.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
-        return twin
+        copied = GtidSet()
+        copied.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
+        return copied
 
     def _has(self, source: str, first: int, last: int) -> bool:
         found = self.intervals.get(source)
@@ -140,34 +122,25 @@ class GtidSet:
 
 
 class FilePosition:
-    """Everything up to an offset.
-
-    Args:
-        point: the offset.
-        server: server id, since offsets in the logs of two servers cannot be compared.
-    """
+    """Everything up to an offset of one server, whose id is compared: offsets in logs of two servers cannot be."""
 
     def __init__(self, point: FilePoint, server: int) -> None:
         self.point = point
         self.server = server
 
     def has(self, point: Point) -> bool:
-        """See `Position`."""
         assert isinstance(point, FilePoint)
         return point <= self.point
 
     def covers(self, other: Position) -> bool:
-        """See `Position`."""
         assert isinstance(other, FilePosition)
         return other.server == self.server and other.point <= self.point
 
     def add(self, point: Point) -> None:
-        """See `Position`."""
         assert isinstance(point, FilePoint)
         self.point = max(self.point, point)
 
     def copy(self) -> FilePosition:
-        """See `Position`."""
         return FilePosition(self.point, self.server)
 
 
@@ -195,9 +168,7 @@ class Settled:
     def of(self, executed: Position, at: float) -> Position | None:
         """Return a position that is settled, or the last one that was; None if there was none.
 
-        Args:
-            executed: what the server says that it has executed.
-            at: monotonic time in seconds before the query.
+        `executed`: what the server reports; `at`: monotonic time in seconds before the query.
         """
         if isinstance(executed, FilePosition):
             point, first = executed.point, self._first
@@ -211,7 +182,6 @@ class Settled:
 
 
 def file_number(name: str) -> int:
-    """Return the number at the end of the name of a log file."""
     return int(name.rpartition(".")[2])
 
 
@@ -225,15 +195,9 @@ def _text(cell: object) -> str:
 
 
 def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | None) -> Position:
-    """Query what a server has executed.
+    """Query what a server has executed; raises LogError if the position cannot be compared, and as `query`.
 
-    Args:
-        query: returns the rows of a statement, text as str or bytes.
-        mariadb: server id of a MariaDB server; None: it is MySQL.
-
-    Raises:
-        LogError: the position cannot be compared.
-        whatever `query` raises.
+    `mariadb`: server id of a MariaDB server; None: it is MySQL.
     """
     rows = query(_OF_MYSQL if mariadb is None else _OF_MARIADB)
     if mariadb is None:

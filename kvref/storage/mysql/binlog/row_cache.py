@@ -5,7 +5,7 @@ may use a kept row if `applied` covers what the server had executed when the req
 the event loop.
 
 The event of a transaction can arrive before readers see the transaction. A row that was read is therefore kept only if
-everything that was applied to it so far was executed before the read (`RowCache.keep`).
+everything that was applied to it so far was executed before the read (`RowCache.put`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
 from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position, Settled
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
@@ -38,12 +38,10 @@ MAX_RECENT: Final = 256  # transactions of which it is not known yet whether rea
 class CachedTable:
     """The kept rows of one table in one form: with the columns of one mapping, or of several that have the same.
 
-    Args:
+    Attributes:
         table: schema and name, in lower case.
         types: of its keys.
-
-    Attributes:
-        rows: by the key as the table spells it; none while they may not be used.
+        rows: by the key as the table stores it; none while they may not be used.
         refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last change of
             definitions or options.
         staleness: see `Terms`.
@@ -53,7 +51,7 @@ class CachedTable:
     def __init__(self, table: Table, types: KeyTypes) -> None:
         self.table = table
         self.types = types
-        self.rows: dict[Spelling, CachedRow] = {}
+        self.rows: dict[StoredKey, CachedRow] = {}
         self.refusal: str | None = None
         self.staleness = 0.0
         self.live = True
@@ -62,11 +60,9 @@ class CachedTable:
 class RowCache:
     """The kept rows of one database server.
 
-    Args:
+    Attributes:
         limit: bytes of rows, keys and what keeping them takes; 0 keeps nothing.
         staleness: of mappings for which no option is set, see `Terms`.
-
-    Attributes:
         applied: the transactions whose changes are taken into account; None while no log is followed.
         log: the files of that log; None if they are not on this machine.
         hits, misses: gets answered from it, and those for which the database was queried.
@@ -109,13 +105,7 @@ class RowCache:
         }
 
     def table(self, form: Hashable, table: Table, types: KeyTypes = KeyTypes.NONE) -> CachedTable:
-        """Return the kept rows of a table in one form.
-
-        Args:
-            form: the same for what reads the same cells of a table in the same way.
-            table: schema and name.
-            types: of its keys.
-        """
+        """Return the kept rows of a table in one form, the same for what reads the same cells in the same way."""
         found = self._tables.get(form)
         if found is None:
             if len(self._tables) >= MAX_CACHED_TABLES:
@@ -136,12 +126,7 @@ class RowCache:
         return found
 
     def begin(self, applied: Position, log: LocalLog | None = None) -> None:
-        """Keep rows from now on: a follower has begun behind this position.
-
-        Args:
-            applied: the position.
-            log: see `log`; the cache closes it.
-        """
+        """Keep rows from now on: a follower has begun behind a position. The cache closes the log."""
         self.end()
         self.applied, self.log = applied, log
         self._settled = Settled()
@@ -156,12 +141,9 @@ class RowCache:
             self.log = None
 
     def take(self, change: Change | None, version: int, end: LogEnd | None = None) -> None:
-        """Drop what a transaction has changed; changes come in the order of the log.
+        """Drop what a transaction has changed, if any; changes come in the order of the log.
 
-        Args:
-            change: what its events name; None: events were read that change nothing.
-            version: of the cache when these events were read.
-            end: of what was read; None where the log does not say it.
+        `version`: of the cache when its events were read. `end`: of what was read; None where the log does not say it.
         """
         if self.applied is None:
             return
@@ -222,25 +204,16 @@ class RowCache:
         return self._settled.of(executed, at)
 
     def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
-        """Take the outcome of an examination of a mapping, unless definitions or options may have changed since.
-
-        Args:
-            cached: of the mapping.
-            terms: the outcome.
-            executed: before the examination.
-        """
+        """Take the terms of a mapping, unless definitions or options may have changed since the position `executed`."""
         if self._is_current(cached.table, None, executed):
             if terms.refusal and not terms.chosen:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
             cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
-    def keep(self, cached: CachedTable, rows: Mapping[Spelling, CachedRow], executed: Position) -> None:
-        """Keep rows that were read, those that no change has overtaken.
+    def put(self, cached: CachedTable, rows: Mapping[StoredKey, CachedRow], executed: Position) -> None:
+        """Keep rows, by the key as the table stores it, that no change has overtaken.
 
-        Args:
-            cached: of their table.
-            rows: by the key as the table spells it.
-            executed: position of the server before they were read.
+        `executed`: the position of the server before they were read.
         """
         if cached.refusal != "" or self.applied is None or not cached.live:
             return
@@ -254,14 +227,13 @@ class RowCache:
                 self._put(cached, word, row)
 
     def clear(self, *, retire: bool = True) -> None:
-        """Drop all rows."""
         for cached in self._tables.values():
             cached.rows.clear()
             if retire:
                 cached.refusal = None
         self.size = 0
 
-    def _is_current(self, table: Table, word: Spelling | None, executed: Position) -> bool:
+    def _is_current(self, table: Table, word: StoredKey | None, executed: Position) -> bool:
         """Return whether nothing that was applied to a row, or to definitions, is missing in what was executed."""
         if self._floor is not None and not executed.covers(self._floor):
             return False
@@ -281,7 +253,7 @@ class RowCache:
         self._recent.clear()
         self._floor = None if self.applied is None else self.applied.copy()
 
-    def _put(self, cached: CachedTable, word: Spelling, row: CachedRow) -> None:
+    def _put(self, cached: CachedTable, word: StoredKey, row: CachedRow) -> None:
         size = _size(word, row)
         if size > min(self.limit, MAX_KEPT):
             return
@@ -291,20 +263,16 @@ class RowCache:
         self.size += size
 
     def _make_room(self, cached: CachedTable, size: int) -> None:
-        """Evict rows, those of one table first."""
         for table in (cached, *self._tables.values()):
             while self.size + size > self.limit and table.rows:
                 leaving = evicted(table.rows)
                 self._drop(table, leaving)
                 self.evictions += len(leaving)
 
-    def _drop(self, cached: CachedTable, keys: Iterable[Spelling] | None) -> None:
+    def _drop(self, cached: CachedTable, keys: Iterable[StoredKey] | None) -> None:
         for word in list(cached.rows) if keys is None else keys:
             if word in cached.rows:
-                self._remove(cached, word)
-
-    def _remove(self, cached: CachedTable, word: Spelling) -> None:
-        self.size -= _size(word, cached.rows.pop(word))
+                self.size -= _size(word, cached.rows.pop(word))
 
     def _notify(self) -> None:
         for executed, future in self._waiting:
@@ -312,7 +280,7 @@ class RowCache:
                 future.set_result(None)
 
 
-def _size(word: Spelling, row: CachedRow) -> int:
+def _size(word: StoredKey, row: CachedRow) -> int:
     cells = row[HIT], *(row[VALUES] or ()), *row[FLAGS : EXPIRY + 1]
     # A text may take four bytes for each character.
     content = sum(
