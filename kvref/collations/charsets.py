@@ -20,7 +20,6 @@ class Charset:
     """A character set; this one's bytes are UTF-8.
 
     Args:
-        name: MySQL's, in lower case.
         unit: bytes of each character, or of the shortest where they vary; 0: UTF-8.
         checked: the plugin looks for malformed bytes (not in character sets of one byte: coll-033).
     """
@@ -146,7 +145,6 @@ class _Bytes(Charset):
     """A character set whose bytes are not interpreted.
 
     Args:
-        name: MySQL's.
         unit: bytes of the shortest character.
         letter: matches one character; None where each byte is one.
         codec: only for spaces.

@@ -19,7 +19,6 @@ class Collation:
     """One collation.
 
     Args:
-        name: in lower case.
         charset: the character set of its columns.
         family: a rule of `kvref.collations.weights`.
         tailoring: a section of tailorings.txt, "" for none.
@@ -95,11 +94,7 @@ _UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
 
 
 def known(collation: str) -> Collation | None:
-    """Return what a server's collation follows, None where that is not known here.
-
-    Args:
-        collation: its name in lower case.
-    """
+    """Return what a server's collation follows, None where that is not known here."""
     match = _UCA_1400.fullmatch(collation)
     if match is None:
         return COLLATIONS.get(collation.replace("utf8mb3_", "utf8_"))

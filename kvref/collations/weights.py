@@ -96,7 +96,6 @@ class Table:
     """What a collation compares by.
 
     Args:
-        levels: one table for each level.
         pairs: finds letters that count as one; each is replaced by the character given.
     """
 

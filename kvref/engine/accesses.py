@@ -115,13 +115,7 @@ def identity_of(key: Column) -> Callable[[bytes], Hashable]:
 def replay(
     events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], Access]
 ) -> dict[Hashable, Access]:
-    """Return what is known of the items of a log after its events, by the identity of their keys.
-
-    Args:
-        events: in their order.
-        identity: see `identity_of`.
-        known: returns what was known of an item before.
-    """
+    """Return what is known of the items of a log after its events, by the identity of their keys."""
     items: dict[Hashable, Access] = {}
     now = 0
     for event in events:

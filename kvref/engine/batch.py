@@ -36,8 +36,6 @@ class Batch:
     """What one connection has read and written since its last commit.
 
     Args:
-        limits: in force; shared by all connections.
-        rules: facts of the profile.
         pending: what the memory cache gets with the commit.
     """
 

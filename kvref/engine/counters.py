@@ -85,8 +85,6 @@ class Counters:
         """Count a command by its answer (count-001, count-002); get counts its words itself.
 
         Args:
-            command: the client's command.
-            reply: the reply to it.
             missing_counted: incr and decr of a missing key count as hits.
         """
         names = counted(command, reply, missing_counted=missing_counted)

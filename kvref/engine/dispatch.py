@@ -52,13 +52,7 @@ if any(ROWS[command].policies for command in ANSWERS):
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Run one command: yield the operations it needs, return its Reply.
-
-    Args:
-        session: the connection's state.
-        command: the client's command.
-        now: UNIX time in whole seconds.
-    """
+    """Run one command: yield the operations it needs, return its Reply."""
     session.written_cas = 0
     if session.access is not UNLIMITED:
         refusal = session.access.refusal(command)

@@ -45,19 +45,15 @@ class Column:
 
     Args:
         name: as the table spells it.
-        kind: text, bytes or integer.
         width: longest content, in characters for CHAR and VARCHAR over UTF-8, else in bytes; None without limit.
         counts_bytes: the width counts bytes.
         cuts: the plugin cuts longer content to the width (CHAR, VARCHAR, BINARY, VARBINARY).
         exact: only content of just this width can be stored (FLOAT, DOUBLE).
         fixed: InnoDB keeps just this width, and the plugin does not fill shorter content up.
         indexable: its bytes have any length and an index holds all of them (VARBINARY), so that they can be a key.
-        low: smallest integer it holds.
-        high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         surrogates: UTF-8 text in it may have the bytes of surrogates, as the plugin of 5.6 stores them.
         codec: between the wire and SQL; None if both have the same bytes.
-        nullable: it may hold NULL.
         collation: how it compares, by the name that its store has for that; empty for what is no text.
     """
 
@@ -85,11 +81,7 @@ class Mapping:
     The store updates it in place when the table has changed; the verbs only read it.
 
     Args:
-        name: the container's name.
-        schema: its db_schema.
-        table: its db_table.
         source: the table as the store names it.
-        key: the key column.
         values: one or more value columns in the order of the list.
         flags: the flags column, None if the mapping has none; the same holds for cas and expiry.
         unmapped: the table's other columns.
@@ -182,8 +174,6 @@ class Directory:
     """The mappings in force and the options of `config_options`; shared by all sessions.
 
     Args:
-        default: the mapping of a new connection.
-        naming: how names compare.
         delimiter: value of table_map_delimiter, 1 to 32 bytes.
         separator: value of separator, 1 to 32 bytes.
         known: mappings read so far and kept until the next reload.
@@ -234,7 +224,6 @@ def default_name(names: list[str], order: Callable[[str], Any]) -> Iterator[str]
     """Yield container names in the order in which they are candidates for the default mapping.
 
     Args:
-        names: all names.
         order: sort key of their column's collation.
     """
     if "default" in names:
@@ -295,8 +284,6 @@ def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
 
     Args:
         name: 0 to 250 bytes.
-        naming: character set and width of that column.
-        rules: whether a name is cut like a key.
     """
     malformed = naming.charset.malformed_at(name)
     if not rules.cuts_keys:

@@ -60,8 +60,6 @@ class Lookup:
     """Read one row; answered with Row or None.
 
     Args:
-        mapping: whose row.
-        key: of the row.
         for_update: a write of the same row follows in this command.
         plain: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
     """
@@ -108,8 +106,6 @@ class ListedRow:
     """What a listing of keys reads of a row.
 
     Args:
-        key: see `Row`.
-        expiry, cas: see `Row`.
         size: bytes of the value, as SQL has them.
     """
 
@@ -127,9 +123,7 @@ class ListRows:
     are left out.
 
     Args:
-        mapping: whose rows.
         after: the last key of the page before; None: the first page.
-        limit: rows at most.
     """
 
     mapping: Mapping
@@ -198,7 +192,6 @@ class PurgeExpired:
     Args:
         mapping: whose rows; it has an expiry column.
         before: rows with an expiry time from 1 up to this UNIX second, without it, are expired.
-        limit: rows at most.
     """
 
     mapping: Mapping

@@ -92,7 +92,6 @@ class Rules:
 
         Args:
             expiry: UNIX second in its row; 0, None (NULL) and negative ones never come (exp-006, exp-019).
-            now: UNIX time in whole seconds.
         """
         return expiry is not None and 0 < expiry < self.expired_before(now)
 

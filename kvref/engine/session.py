@@ -53,21 +53,14 @@ class Shared:
     """What all sessions of a server share.
 
     Args:
-        rules: facts of the profile.
-        directory: mappings in use.
         cas: next cas numbers; one counter for all mappings (cas-004).
-        counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         clock: returns UNIX time in whole seconds; a row whose command had to wait for it may have expired meanwhile.
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
-        limits: sizes of full batches.
-        cache: the memory cache.
-        vbuckets: their states.
         marks: state of rows for meta commands.
         reply_size_max: maximum bytes of items in the reply to one get.
         crawler: whether `lru_crawler` is enabled.
         clients: returns the rows of `stats conns` for a session.
-        verbosity: level that `stats settings` shows.
         sticky_mapping: whether a word with a mapping and a key selects the mapping for the commands that follow, too.
         oversized_set_removes: whether a set with a rejected value removes the existing row, if the profile has this
             behavior.
@@ -168,7 +161,6 @@ class Session:
         """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing.
 
         Args:
-            name: of the mapping.
             key: what the client's word has behind it. Unless `sticky_mapping` is on, a word with a key binds for the
                 command in hand only.
 
@@ -312,7 +304,6 @@ class Session:
         """Find the mapping and the key a word names, switching where the verb does.
 
         Args:
-            word: the client's word.
             switches: the verb reads `@@`.
 
         Returns:
@@ -352,15 +343,7 @@ class Session:
     def existing(
         self, target: tuple[Mapping, bytes] | Status, now: int
     ) -> Generator[Operation, Any, tuple[Row | None, Mapping | None]]:
-        """Look up the row that a command works on and locks, if there is one.
-
-        Args:
-            target: what `resolve` returned.
-            now: UNIX time in whole seconds.
-
-        Raises:
-            UnfitError: see `check`.
-        """
+        """Look up the row that a command works on and locks, if there is one."""
         if isinstance(target, Status):
             return None, None
         mapping, key = target
@@ -399,9 +382,6 @@ class Session:
     def check_reply(self, size: int) -> None:
         """Bound what one get can make the server keep.
 
-        Args:
-            size: bytes of the items found so far.
-
         Raises:
             RefusedError: more than `reply_size_max` bytes.
         """
@@ -418,7 +398,6 @@ class Session:
 
         Args:
             expiry: the row's, see `Rules.is_over`.
-            now: UNIX time in whole seconds when the command began.
         """
         return bool(expiry) and self.rules.is_over(expiry, max(now, self.shared.clock()))
 
@@ -433,7 +412,6 @@ class Session:
         """Return whether the found item has another cas number than a binary request.
 
         Args:
-            cas: number of the found item.
             requested: the request's; 0 matches any.
         """
         return bool(requested) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != requested

@@ -71,9 +71,7 @@ class Marks:
         """Return the mark of an item.
 
         Args:
-            mapping: of the item.
             key: of the item, in any spelling.
-            entry: the item.
         """
         if not self.any:
             return UNMARKED
@@ -131,8 +129,6 @@ class Marks:
         """Return what is known of the accesses to an item.
 
         Args:
-            mapping: of the item.
-            key: of the item.
             entry: the item: if it has another content than when this was last called, and no command has written it,
                 SQL has.
         """

@@ -59,7 +59,6 @@ def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows
 
     Args:
         own: the server's own values by row name.
-        counters: of this server.
         newer: with those that memcached 1.6 has and the plugin never had.
     """
     return _rows(_general(own, newer=newer), counters, own)
@@ -69,7 +68,6 @@ def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, 
     """Return the rows of `stats`.
 
     Args:
-        own, counters, newer: see `general`.
         engine_first: the order of the binary protocol (stat-001).
     """
     names, engine = _general(own, newer=newer), ENGINE
@@ -101,7 +99,6 @@ def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
     """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012).
 
     Args:
-        limits: the words behind `cachedump`.
         empty: it shows classes without items, as memcached 1.6 does, not a lack of memory.
     """
     if len(limits) < 2:

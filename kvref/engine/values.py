@@ -68,9 +68,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     """Turn a client's key into the key column's content.
 
     Args:
-        column: the key column.
         key: up to 250 bytes.
-        rules: cut, or refuse what does not fit.
 
     Raises:
         RefusedError: the key cannot be in this column; a verb that only looks up takes that for a miss.
@@ -87,11 +85,6 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
 
 def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     """Turn a value, or one part of it, into a value column's content.
-
-    Args:
-        column: the value column.
-        data: the bytes.
-        rules: cut, wrap, or refuse what does not fit.
 
     Raises:
         RefusedError: it does not fit the column.
@@ -149,9 +142,6 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
     """Split a value into the value columns of a mapping.
 
     Args:
-        mapping: whose columns.
-        data: the value.
-        separator: value of the option `separator`.
         rules: how the profile splits and what it drops.
 
     Raises:

@@ -69,11 +69,7 @@ _MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 
 class BinaryParser(Input):
-    """Parse the binary protocol incrementally.
-
-    Args:
-        rules: grammar facts of the profile.
-    """
+    """Parse the binary protocol incrementally."""
 
     __slots__ = ("_after",)
 
@@ -83,17 +79,14 @@ class BinaryParser(Input):
 
     @property
     def between_commands(self) -> bool:
-        """See `Input.between_commands`."""
         return not self._buffer and self.at_command
 
     @property
     def starts_command(self) -> bool:
-        """See `Input.starts_command`."""
         return self.at_command
 
     @property
     def at_command(self) -> bool:
-        """See `Input.at_command`."""
         return self._after is None and super().at_command
 
     def next_command(self) -> c.Command | None:
@@ -220,9 +213,6 @@ def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> byte
     """Return the bytes of a reply, empty where the command is quiet about it.
 
     Args:
-        command: what is answered.
-        frame: the command's.
-        reply: the answer.
         cas: number that the command gave a row, 0 for none.
     """
     match reply:

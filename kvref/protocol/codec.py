@@ -20,7 +20,6 @@ def parser(first: bytes, rules: WireRules) -> Parser:
 
     Args:
         first: what arrived first, not empty.
-        rules: grammar facts of the profile.
     """
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
 
@@ -31,22 +30,12 @@ def is_binary(known: Parser) -> bool:
 
 
 def resumed(rules: WireRules, *, is_binary: bool) -> Parser:
-    """Return the parser of a connection that goes on between two commands.
-
-    Args:
-        rules: grammar facts of the profile.
-        is_binary: of the binary protocol.
-    """
+    """Return the parser of a connection that goes on between two commands."""
     return binary.BinaryParser(rules) if is_binary else text.TextParser(rules, opening=False)
 
 
 def begins_with_write(data: bytes, *, is_binary: bool) -> bool:
-    """Return whether input begins with a command that writes, as far as its verb or opcode says that.
-
-    Args:
-        data: from the beginning of a command.
-        is_binary: of the binary protocol.
-    """
+    """Return whether input begins with a command that writes, as far as its verb or opcode says that."""
     if is_binary:
         return len(data) > 1 and data[1] in WRITING_OPCODES
     return data[: max(data.find(b" "), 0)] in WRITING_VERBS
@@ -56,8 +45,6 @@ def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
     """Return the bytes of a reply in the protocol of its command.
 
     Args:
-        command: the command of the reply.
-        reply: the reply.
         cas: cas number that the command gave a row, 0 for none; only binary replies have it.
     """
     if command.frame is None:

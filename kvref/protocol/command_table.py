@@ -57,7 +57,6 @@ class Row:
     """One command.
 
     Args:
-        command: its record.
         beyond_plugin: memcached 1.6 has it and the plugin never had it: it exists where the profile's fact
             `verbs.beyond_plugin` is true.
         needs: the rights without which a listener rejects it, or a function of the command that returns them.
@@ -67,8 +66,6 @@ class Row:
             argument says whether a missing number counts as found. None: the handler counts, or nothing does.
         metrics: its values of the label `command` in the metrics. `stats` counts each NAME as NAME_hits and
             NAME_misses, or as cmd_NAME.
-        text: its forms by verb.
-        binary: its forms by opcode.
     """
 
     command: type
@@ -81,11 +78,7 @@ class Row:
     binary: Mapping[int, Opcode] = field(default_factory=dict)
 
     def timed_as(self, verb: str) -> str:
-        """Return the name under which the durations of this command are counted, one of `TIMED`.
-
-        Args:
-            verb: as the text protocol has it.
-        """
+        """Return the name under which the durations of this command are counted, one of `TIMED`."""
         if verb in self.metrics:
             return verb
         return self.metrics[0] if self.metrics else next((each.decode() for each in self.text), OTHER)

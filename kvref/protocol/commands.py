@@ -286,7 +286,6 @@ class KeyDump(_Request):
     """List the keys of all items (`lru_crawler metadump`).
 
     Args:
-        items: which.
         cursor: where the listing goes on, as the part before it says; None: at the beginning.
     """
 

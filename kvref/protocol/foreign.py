@@ -44,8 +44,5 @@ def farewell(protocol: str) -> bytes:
     """Return what is sent before the connection is closed: to a TLS client the line that memcached 1.6 answers.
 
     A TLS library reports such a line as `wrong version number`, and a connection without a reply as a network fault.
-
-    Args:
-        protocol: a name that `opening` returned, or `HTTP`.
     """
     return b"ERROR\r\n" if protocol == TLS else b""

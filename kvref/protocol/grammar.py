@@ -46,9 +46,7 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
     """Return a storage line that waits for its data, or a rejected one if the data is too large.
 
     Args:
-        store: the storage command of the line.
         length: 0 or more.
-        rules: grammar facts of the profile.
     """
     if fits(length, store.word, rules):
         return Block(store, length)
@@ -59,13 +57,7 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
 
 
 def fits(length: int, word: bytes, rules: WireRules) -> bool:
-    """Return whether a value is within the size limit.
-
-    Args:
-        length: of the value in bytes.
-        word: the key.
-        rules: grammar facts of the profile.
-    """
+    """Return whether a value is within the size limit."""
     return rules.value_limit is None or length + (len(word) if rules.limit_counts_key else 0) <= rules.value_limit
 
 
@@ -78,12 +70,7 @@ def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:
 
 
 def length_read(word: bytes, rules: WireRules) -> int | None:
-    """Return the length of a data block in bytes, or None if it is not a number or out of the profile's range.
-
-    Args:
-        word: of the line.
-        rules: grammar facts of the profile.
-    """
+    """Return the length of a data block in bytes, or None if it is not a number or out of the profile's range."""
     length = numbers.signed(word)
     if length is None:
         return None

@@ -12,9 +12,7 @@ def shown(word: bytes, flags: int, data: bytes) -> bytes:
     """Return one hit of a get, without END.
 
     Args:
-        word: as the client sent it.
         flags: 0 to 2^32-1.
-        data: the value.
     """
     return SHOWN % (word, flags, len(data), data)
 
@@ -23,7 +21,6 @@ def numbered(hit: bytes, cas: int) -> bytes:
     """Return what `shown` returned as a gets shows it.
 
     Args:
-        hit: of one item.
         cas: its cas number, 0 to 2^64-1.
     """
     end = hit.index(b"\r\n")
@@ -31,13 +28,7 @@ def numbered(hit: bytes, cas: int) -> bytes:
 
 
 def renamed(hit: bytes, key: bytes, word: bytes) -> bytes:
-    """Return what `shown` returned for a key as it is shown for another word.
-
-    Args:
-        hit: of one item.
-        key: that it shows.
-        word: that it is to show.
-    """
+    """Return what `shown` returned for a key as it is shown for another word."""
     return b"VALUE %b%b" % (word, hit[len(b"VALUE ") + len(key) :])
 
 

@@ -10,11 +10,7 @@ MAX_VALUE_AHEAD: Final = 64 << 20  # bytes
 
 
 class Input:
-    """Incoming bytes of one connection; a parser takes commands from their beginning.
-
-    Args:
-        rules: grammar facts of the profile.
-    """
+    """Incoming bytes of one connection; a parser takes commands from their beginning."""
 
     __slots__ = ("_buffer", "_discard", "_position", "_rules", "closed")
 
@@ -67,11 +63,7 @@ class Input:
             return bytes(view[start:end])
 
     def _holds_too_much(self, start: int) -> bool:
-        """Return whether more of a value has arrived than is kept, where the profile takes values of any length.
-
-        Args:
-            start: where the value begins.
-        """
+        """Return whether more of a value has arrived than is kept, where the profile takes values of any length."""
         return self._rules.value_limit is None and len(self._buffer) - start > MAX_VALUE_AHEAD
 
     def _compact(self) -> None:

@@ -129,13 +129,7 @@ def _wrong(flags: _Flags) -> bool:
 
 
 def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
-    """Read key and flags.
-
-    Args:
-        words: of the line.
-        start: the first flag's place.
-        rules: grammar facts of the profile.
-    """
+    """Read key and flags."""
     flags = _Flags(words[1], words[start:])
     if len(words[1]) > rules.key_limit:
         flags.refusal = BAD_FORMAT
@@ -220,12 +214,7 @@ _ANSWERED: Final = {c.MetaGet: b"stcflhOk", c.MetaSet: b"cOk", c.MetaDelete: b"O
 
 
 def encode(command: c.Command, reply: r.Meta | r.MetaDebug) -> bytes:
-    """Return the bytes of a reply, empty where the flag q leaves it out.
-
-    Args:
-        command: what is answered.
-        reply: the answer.
-    """
+    """Return the bytes of a reply, empty where the flag q leaves it out."""
     assert isinstance(command, c.MetaRequest)
     if isinstance(reply, r.MetaDebug):
         return _debug(command, reply)

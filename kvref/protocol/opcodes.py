@@ -64,7 +64,6 @@ class Opcode:
     """Layout of requests with an opcode.
 
     Args:
-        build: returns the command.
         extras: allowed lengths of the extras.
         key: required (True), forbidden (False), or optional (None).
         value: allowed.

@@ -34,7 +34,6 @@ class TextParser(Input):
     """Parse the text protocol incrementally.
 
     Args:
-        rules: grammar facts of the profile.
         opening: no line was taken yet.
     """
 
@@ -54,17 +53,14 @@ class TextParser(Input):
 
     @property
     def at_command(self) -> bool:
-        """See `Input.at_command`."""
         return self._block is None and super().at_command
 
     @property
     def starts_command(self) -> bool:
-        """See `Input.starts_command`."""
         return self.at_command and not self._opening
 
     @property
     def halfway(self) -> bool:
-        """See `Input.halfway`."""
         return self._block is not None or super().halfway
 
     def unfinished(self) -> c.Refused:
@@ -72,7 +68,6 @@ class TextParser(Input):
         return c.Refused(b"")
 
     def take_all(self) -> bytes:
-        """See `Input.take_all`."""
         self._scanned = 0
         return super().take_all()
 
@@ -166,7 +161,6 @@ def parse_line(line: bytes, rules: WireRules) -> Parsed:
 
     Args:
         line: the bytes in front of LF, one CR removed.
-        rules: grammar facts of the profile.
     """
     if b"\0" in line and rules.nul_ends_line:
         line = line[: line.index(b"\0")]
@@ -188,12 +182,7 @@ def _refused(line: bytes, words: list[bytes], form: command_table.TextForm | Non
 
 
 def encode(command: c.Command, reply: r.Reply) -> bytes:
-    """Return the bytes of a reply, empty where the command said noreply.
-
-    Args:
-        command: what is answered.
-        reply: the answer.
-    """
+    """Return the bytes of a reply, empty where the command said noreply."""
     if isinstance(reply, r.Items):
         return _items(reply)
     if getattr(command, "noreply", False):

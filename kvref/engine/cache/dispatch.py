@@ -32,15 +32,7 @@ _TOP: Final = 1 << 64
 
 
 def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> Reply:
-    """Run a storage command on the cache.
-
-    Args:
-        cache: the server's memory cache.
-        rules: facts of the profile.
-        key: key of the item.
-        command: the client's command.
-        now: UNIX time in whole seconds.
-    """
+    """Run a storage command on the cache."""
     found = cache.find(key, now)
     refusal = _refusal(command, found)
     if refusal is not None:
@@ -75,15 +67,7 @@ def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now:
 
 
 def touch(cache: Cache, rules: Rules, key: Key, exptime: int, now: int) -> Entry | None:
-    """Change the expiry time of an item and return it; the cas number stays. None if there is no item.
-
-    Args:
-        cache: the server's memory cache.
-        rules: facts of the profile.
-        key: key of the item.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
-    """
+    """Change the expiry time of an item and return it; the cas number stays. None if there is no item."""
     found = cache.find(key, now)
     if found is not None:
         found = replace(found, expiry=_expiry(cache, rules, exptime, now))
@@ -161,9 +145,6 @@ def through(
     """Run a command by its policy and return its Reply.
 
     Args:
-        session: the connection's state.
-        command: the client's command.
-        now: UNIX time in whole seconds.
         verb: handler of the command for the table.
         in_table: called with a verb, session, command and time; returns an operation generator whose errors become
             replies and whose writes count in the batch.
@@ -382,11 +363,7 @@ def _row(session: Session, target: _Target) -> OperationGen:
 
 
 def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target | None]:
-    """Return the cache key of a word; None if the word names an unknown mapping.
-
-    Raises:
-        RefusedError: see `Session.mapping`.
-    """
+    """Return the cache key of a word; None if the word names an unknown mapping."""
     if not session.rules.cache_holds_rows:
         return _Target(("", word))
     target = session.split(word)

@@ -77,8 +77,6 @@ class Entry:
 
     Args:
         flags: 0 to 2^32-1.
-        data: its value.
-        cas: its cas number.
         expiry: UNIX second from which it is over; 0: never.
         since: UNIX second in which it was written.
     """
@@ -117,12 +115,7 @@ class Cache:
         self._over_at = self._evictions = self._total = 0
 
     def find(self, key: Key, now: int) -> Entry | None:
-        """Return an item that has not expired, and mark it as used.
-
-        Args:
-            key: key of the item.
-            now: UNIX time in whole seconds.
-        """
+        """Return an item that has not expired, and mark it as used."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -137,12 +130,7 @@ class Cache:
         return list(self._entries)
 
     def peek(self, key: Key, now: int) -> Entry | None:
-        """Return an item that has not expired, without marking it as used.
-
-        Args:
-            key: key of the item.
-            now: UNIX time in whole seconds.
-        """
+        """Return an item that has not expired, without marking it as used."""
         entry = self._entries.get(key)
         return None if entry is None or self._is_over(entry, now) else entry
 
@@ -180,7 +168,6 @@ class Cache:
 
         Args:
             delay: seconds as memcached reads them; 0 or less is now.
-            now: UNIX time in whole seconds.
         """
         if delay <= 0:
             self.clear()
@@ -201,7 +188,6 @@ class Cache:
         """Store a committed row, unless a later write of the same row is in progress.
 
         Args:
-            key: key of the item.
             writer: the token that `write` returned.
             entry: the row; None if it was deleted.
         """

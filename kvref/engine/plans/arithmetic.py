@@ -23,7 +23,6 @@ class Arithmetic:
     """Decide incr and decr of one mapping, by the rules of `kvref.engine.verbs.arithmetic`.
 
     Args:
-        bound: the mapping.
         numbered: `Session.written_cas` is the number of the last sum.
 
     Attributes:

@@ -27,7 +27,6 @@ class Bound:
 
     Args:
         session: of any connection with the same rights, for what all share.
-        mapping: whose rows.
 
     Attributes:
         now: UNIX time in whole seconds, set once for each group.
@@ -123,13 +122,7 @@ class Bound:
     def row(
         self, word: bytes, cells: tuple[Cell, ...], rowid: int, flags: int | None, cas: int | None, expiry: int | None
     ) -> CachedRow:
-        """Return a row.
-
-        Args:
-            word: of the get that shows it.
-            cells: of the value columns.
-            rowid, flags, cas, expiry: see `CachedRow`.
-        """
+        """Return a row."""
         if self.one_text and cells[0] is not None:
             cell = cells[0]
             data = cell if isinstance(cell, bytes) else to_bytes(cell)

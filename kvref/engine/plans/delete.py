@@ -12,11 +12,7 @@ _RECORD = c.Delete(b"")
 
 
 class Deletion:
-    """Decide deletes of one mapping, by the rules of `kvref.engine.verbs.delete`.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide deletes of one mapping, by the rules of `kvref.engine.verbs.delete`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -32,7 +28,6 @@ class Deletion:
         """Return the outcome of a delete and the row afterwards, None if it stays; see `delete.refusal`.
 
         Args:
-            row: as it is.
             number: the cas number that it must have, 0 for any.
         """
         bound = self._bound

@@ -20,11 +20,7 @@ _TOP: Final = 1 << 64
 
 
 class FrameReads:
-    """Decide binary gets of one mapping.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide binary gets of one mapping."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -48,12 +44,7 @@ class FrameReads:
 
 
 class FrameWrites(FrameReads):
-    """Decide the other binary commands of one mapping.
-
-    Args:
-        bound: the mapping.
-        verbs: decide the commands of the text protocol.
-    """
+    """Decide the other binary commands of one mapping."""
 
     def __init__(self, bound: Bound, verbs: Verbs) -> None:
         super().__init__(bound)

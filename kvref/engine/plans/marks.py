@@ -10,14 +10,7 @@ from kvref.engine.shared_state import Mark
 
 
 class GroupMarks:
-    """The marks that all connections share: the next command sees a change, which `Bound.discard` takes back.
-
-    Args:
-        bound: the mapping.
-
-    Attributes:
-        exclusive, of: see `Marks`.
-    """
+    """The marks that all connections share: the next command sees a change, which `Bound.discard` takes back."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -26,21 +19,17 @@ class GroupMarks:
         self._identity = identity_of(bound.mapping.key)
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
-        """See `Marks.mark`."""
         self._bound.undo.append(self._marks.saved(mapping, key))
         self._marks.mark(mapping, key, entry, mark)
 
     def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
-        """See `Marks.take`."""
         self._bound.undo.append(self._marks.saved(mapping, key))
         self._marks.take(mapping, key, entry)
 
     def fetched(self, _mapping: Mapping, key: bytes, _now: int) -> None:
-        """See `Marks.fetched`."""
         self._bound.events.append(key)
 
     def changed(self, _mapping: Mapping, key: bytes, _now: int, change: Change) -> None:
-        """See `Marks.changed`."""
         self._bound.events.append((key, change))
 
     def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:

@@ -48,7 +48,6 @@ class MetaReads:
     """Decide the meta commands of one mapping that write nothing.
 
     Args:
-        bound: the mapping.
         session: with the rights of the connections.
     """
 
@@ -83,9 +82,7 @@ class MetaWrites(MetaReads):
     """Decide the meta commands of one mapping that may write.
 
     Args:
-        bound: the mapping.
         session: with the rights of the connections.
-        verbs: decide the verbs in them.
     """
 
     def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:

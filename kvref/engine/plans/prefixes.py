@@ -16,13 +16,7 @@ _LOOKED_UP = (*_FOUND, retrieve.MISSED, touch.MISSED)
 
 
 class PrefixCounting:
-    """Decide a planned command, and count the prefixes of its words once it is carried out.
-
-    Args:
-        bound: the mapping.
-        plan: the command.
-        record: of the command, see `record_of`.
-    """
+    """Decide a planned command, and count the prefixes of its words once it is carried out."""
 
     __slots__ = ("_bound", "_record", "plan")
 
@@ -45,8 +39,6 @@ class PrefixCounting:
         """Note what is to be counted.
 
         Args:
-            command: the command.
-            counted: the counters that it adds to.
             done: it is not rejected; one that is rejected counts in `record.rejected`.
         """
         prefixes, effects = self._bound.counters.prefixes, self._bound.effects

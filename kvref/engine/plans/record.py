@@ -84,9 +84,6 @@ def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
     """Return the bytes of the reply to the record of a plan, empty for the words of a gat whose reply comes elsewhere.
 
     Args:
-        plan: the command.
-        record: see `record_of`.
-        reply: to the record.
         cas: number that the command gave a row, 0 for none.
     """
     line = encode(record, reply, cas)

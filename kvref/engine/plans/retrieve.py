@@ -13,11 +13,7 @@ _TOP = 1 << 64
 
 
 class Retrieval:
-    """Decide gets of one mapping, by the rules of `kvref.engine.verbs.retrieve`.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide gets of one mapping, by the rules of `kvref.engine.verbs.retrieve`."""
 
     __slots__ = ("_bound",)
 
@@ -40,7 +36,6 @@ class Retrieval:
         """Return the reply to a get of several words; raises RefusedError, see `Session.check_reply`.
 
         Args:
-            rows, keys: of the words.
             command: whether it shows cas numbers, and its words, see `get`.
         """
         cas, words = command

@@ -25,11 +25,7 @@ Stored = tuple[str, int, int, bytes, int, bool]
 
 
 class Storage:
-    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound

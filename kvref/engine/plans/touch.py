@@ -25,8 +25,6 @@ class SeveralTouched:
     Deciding a word again, because its group has failed, replaces what the word had.
 
     Args:
-        count: of the words.
-        exptime: of the command.
         cas: cas numbers are shown.
     """
 
@@ -51,7 +49,6 @@ class SeveralTouched:
         """Note what a word shows; return the reply if it is the last one.
 
         Args:
-            place: of the word.
             item: empty if there is no row.
         """
         if self._refused_at == place:
@@ -61,11 +58,7 @@ class SeveralTouched:
 
 
 class Touching:
-    """Decide touch and gat of one mapping, by the rules of `kvref.engine.verbs.retrieve`.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide touch and gat of one mapping, by the rules of `kvref.engine.verbs.retrieve`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -117,13 +110,7 @@ class Touching:
 
 
 def renewed(bound: Bound, row: CachedRow, time: int) -> tuple[CachedRow | None, Renewal | None]:
-    """Return a row with another time, None if nothing is written, and what is written; see `retrieve.retimed`.
-
-    Args:
-        bound: the mapping.
-        row: as it is.
-        time: UNIX second, see `retrieve.time_asked`.
-    """
+    """Return a row with another time, None if nothing is written, and what is written; see `retrieve.retimed`."""
     mapping = bound.mapping
     if mapping.expiry is None:
         return ABSENT if time == OVER else None, None

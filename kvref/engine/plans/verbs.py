@@ -15,9 +15,6 @@ from kvref.engine.plans.touch import Touching
 class Verbs:
     """The deciders of one mapping.
 
-    Args:
-        bound: the mapping.
-
     Attributes:
         stores: of the storage commands, by verb.
         deletion, sums, touching: of delete, of incr and decr, and of touch and gat.

@@ -15,11 +15,7 @@ _SET: Final = c.Store("set", b"", 0, 0, b"")
 
 
 def ordinary_mapping(session: Session) -> Mapping | None:
-    """Return the mapping in force of a session, None where a get or a set may mean more than one row of it.
-
-    Args:
-        session: of a connection.
-    """
+    """Return the mapping in force of a session, None where a get or a set may mean more than one row of it."""
     policies = session.shared.directory.policies
     if policies.of(_GET) is not Policy.TABLE or policies.of(_SET) is not Policy.TABLE:
         return None
@@ -58,7 +54,6 @@ class Words:
         return self._directory.policies.of(command) is Policy.TABLE
 
     def key_of_bound(self, word: bytes) -> bytes | None:
-        """See `Session.key_of_bound`."""
         name = self._name
         if not (name and word.startswith(name)):
             key = self._session.key_of_bound(word)
@@ -73,5 +68,4 @@ class WordsToRead(Words):
     """Words of a table of which only reads are planned."""
 
     def runs(self, command: c.Command) -> bool:
-        """See `Words`."""
         return isinstance(command, c.Get | c.Noop) and super().runs(command)

@@ -77,12 +77,7 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
 
 
 def change_of_sum(old: bytes, result: int) -> Change:
-    """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta).
-
-    Args:
-        old: the value before.
-        result: the number that is stored instead.
-    """
+    """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta)."""
     return Change.OVERWRITTEN if len(b"%d" % result) <= len(old) else Change.STORED
 
 
@@ -92,11 +87,6 @@ def summed(
     """Return the sum, and the row that holds it.
 
     Args:
-        session: the connection's state.
-        command: what to add or subtract.
-        mapping: whose row.
-        row: as it is.
-        number: what it holds.
         index: of the value column that holds it.
 
     Raises:
@@ -183,10 +173,6 @@ def leading(session: Session, mapping: Mapping, index: int, cell: Cell, along: t
     """Return the number at the beginning of a value column.
 
     Args:
-        session: the connection's state.
-        mapping: whose column.
-        index: place of the value column.
-        cell: its content.
         along: contents of the columns behind it in the record, if `reads_along`; else none.
 
     Raises:
@@ -216,13 +202,7 @@ def _in_record(column: Column, cell: Cell) -> bytes:
 
 
 def sum_of(session: Session, command: c.Arithmetic, number: int) -> int:
-    """Return what incr or decr makes of a number, within 64 bits, as the profile counts.
-
-    Args:
-        session: the connection's state.
-        command: what to add or subtract.
-        number: that the row holds.
-    """
+    """Return what incr or decr makes of a number, within 64 bits, as the profile counts."""
     if not session.rules.narrow_delta:
         return (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
     # innodb_api_arithmetic: the delta is an int, and so is the value where decr compares the two.

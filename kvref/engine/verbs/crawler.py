@@ -102,13 +102,7 @@ def _in_table(session: Session, command: c.KeyDump, now: int) -> OperationGen:
 
 
 def is_listed(session: Session, row: ListedRow, now: int) -> bool:
-    """Return whether a listing has a row: it is not expired, and a client can send its key.
-
-    Args:
-        session: the connection's state.
-        row: of the table.
-        now: UNIX time in whole seconds.
-    """
+    """Return whether a listing has a row: it is not expired, and a client can send its key."""
     return not session.rules.is_over(row.expiry, now) and is_sendable(to_bytes(row.key))
 
 

@@ -30,8 +30,6 @@ def refusal(session: Session, command: c.Delete, row: Row | None) -> Status | No
     """Return the reply to a delete that removes nothing, None to any other one.
 
     Args:
-        session: the connection's state.
-        command: what to delete.
         row: its row, see `Session.existing`; None where there is none.
     """
     if row is None:

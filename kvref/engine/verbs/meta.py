@@ -108,10 +108,7 @@ def read(session: Session, command: c.MetaGet, found: Found | None, now: int, *,
     """Return the reply to a meta get that sets no expiry time, and count it.
 
     Args:
-        session: the connection's state.
-        command: the command.
         found: the item, None if there is none.
-        now: UNIX time in whole seconds.
         created: this command has stored it.
     """
     session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
@@ -130,12 +127,6 @@ def answer(
     """Return the reply for an item, with the client's part in recaching it (W, X, Z).
 
     Args:
-        session: the connection's state.
-        marks: state of the items.
-        command: the command.
-        found: the item.
-        touched: the item with the time that the command has set.
-        now: UNIX time in whole seconds.
         created: this command has stored it.
     """
     entry, mapping, key = found.entry, found.mapping, found.at[1]
@@ -168,11 +159,7 @@ def _accessed(session: Session, marks: ItemState, found: Found, now: int) -> tup
 
 
 def set_(session: Session, command: c.MetaSet, now: int) -> OperationGen:
-    """Store an item; where I and an older number come along, as a stale one.
-
-    Raises:
-        RefusedError: see `store.store`.
-    """
+    """Store an item; where I and an older number come along, as a stale one."""
     inner = c.Store(command.verb, command.word, command.flags, command.exptime, command.data, command.cas)
     reply = yield from _verb(session, inner, now, store.store)
     if command.stale and reply is Status.EXISTS and command.verb == "cas":
@@ -243,11 +230,6 @@ def check_markable(mapping: Mapping) -> None:
 def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
     """Give an item another cas number, so that a write of who has read it before fails; return its entry.
 
-    Args:
-        session: the connection's state.
-        found: the item.
-        now: UNIX time in whole seconds.
-
     Raises:
         RefusedError: the table refuses the row.
     """
@@ -269,10 +251,7 @@ def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaA
     """Refuse times that a mapping cannot keep before anything is written, see `time_asked`.
 
     Args:
-        session: the connection's state.
-        mapping: of the item.
         command: one that may store an item and set its time.
-        now: UNIX time in whole seconds.
     """
     for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
         if time is not None:
@@ -340,11 +319,7 @@ def _find(
     """Find an item where the policy says.
 
     Args:
-        session: the connection's state.
-        mapping: whose row.
         key: not empty.
-        now: UNIX time in whole seconds.
-        policy: of the command.
         locks: it is written next; otherwise this is a read of the batch.
     """
     if session.rules.ranges and parse(key) is not None:

@@ -62,10 +62,6 @@ def scan(
     """Return the items of a range in ascending key order, each under its row's own key.
 
     Args:
-        session: the connection's state.
-        mapping: the table in force.
-        wanted: the range.
-        now: UNIX time in whole seconds.
         first_only: the profile answers only the first row of this one.
         with_keys: the reply contains the keys.
 
@@ -135,7 +131,6 @@ class _ClusteredEnd:
     clustered index: the bytes of that column, as the type of the key column compares bytes (more:secrange-001 to -010).
 
     Args:
-        key: the key column.
         column: the first column of the clustered index; None: a hidden row ID.
         stored: the end in InnoDB's storage form.
         inclusive: the end itself is in the range.
@@ -192,11 +187,6 @@ def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationG
 
 def bound_cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
     """Return what the key column is compared with for a bound of a range; None where there is no bound.
-
-    Args:
-        session: the connection's state.
-        mapping: whose rows.
-        bound: as the client wrote it.
 
     Raises:
         RefusedError: no key of the column can be compared with it.

@@ -80,16 +80,7 @@ def _rows(
     """Return the items of a range, whether the plugin comes to its end, and how many words behind it are dealt with.
 
     Args:
-        session: the connection's state.
-        mapping: whose rows.
-        wanted: the range.
-        now: UNIX time in whole seconds.
-        command: the get.
-        behind: the words behind the range.
         named: the range names its mapping.
-
-    Raises:
-        RefusedError: see `scan`.
     """
     frame = command.frame
     first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
@@ -117,8 +108,6 @@ def _one_for_each_word(
     """Return what 8.0 shows of a range that names its mapping (behind-001 to -004); the rest is as of `_rows`.
 
     Args:
-        session: the connection's state.
-        mapping: whose rows.
         found: the items of the range, at least one.
         behind: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
             table, and a range all rows that are left. Words behind the end of the range are keys again.
@@ -141,11 +130,7 @@ def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
     """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open.
 
     Args:
-        session: the connection's state.
         reads: of the batch, most often one.
-
-    Raises:
-        RefusedError: see `count_read`.
     """
     batch = session.batch
     if reads:
@@ -207,11 +192,7 @@ def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, 
 
 
 def touch(session: Session, command: c.Touch, now: int) -> OperationGen:
-    """Give one row another time.
-
-    Raises:
-        RefusedError: see `touched`.
-    """
+    """Give one row another time."""
     target = yield from session.resolve(command.word, switches=True)
     row = None if isinstance(target, r.Status) else (yield from touched(session, *target, command.exptime, now))
     return r.Status.NOT_FOUND if row is None else r.Status.TOUCHED
@@ -257,11 +238,7 @@ def touched(
     """Give a row another time and return the row; None where there is none.
 
     Args:
-        session: the connection's state.
-        mapping: whose row.
         key: empty for none.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
 
     Raises:
         RefusedError: the mapping keeps no time, or not this one, or the table refuses it.

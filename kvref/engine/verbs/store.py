@@ -59,15 +59,8 @@ def write(
     """Run a storage command on the row of one key.
 
     Args:
-        session: the connection's state.
-        mapping: the table.
         key: not empty.
-        command: what to store, and on which condition.
-        now: UNIX time in whole seconds.
         undivided: the value is the first column's, whatever separators are in it.
-
-    Raises:
-        RefusedError: see `store`.
     """
     yield from session.check(mapping)
     begun = session.rules.unfit_key_fails
@@ -108,10 +101,7 @@ def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> 
     """Return the reply to a storage command whose condition does not hold, None where it holds.
 
     Args:
-        session: the connection's state.
-        command: what to store, and on which condition.
         found: the row of its key, None where there is none.
-        now: UNIX time in whole seconds.
     """
     over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
     present = found is not None and not over
@@ -140,10 +130,7 @@ def storage_key(read: Callable[[bytes], Cell], verb: str, key: bytes, rules: Rul
     """Return the key column's content for a storage command.
 
     Args:
-        read: returns it for any command, see `key_reader`.
-        verb: of the command.
         key: as the client wrote it.
-        rules: facts of the profile.
 
     Raises:
         RefusedError: the column cannot hold the key.
@@ -165,11 +152,8 @@ def unmet(session: Session, verb: str, present: bool, cas: int | None, number: i
     """Return the reply to a storage command whose condition does not hold, None where it holds.
 
     Args:
-        session: the connection's state.
-        verb: of the command.
         present: there is a row of its key, which is not expired.
         cas: number of the row, whether it is expired or not.
-        number: the cas number of the command.
     """
     match verb:
         case "add":
@@ -219,15 +203,6 @@ def appended(
 ) -> tuple[Cell, ...]:
     """Return the value columns after an append or prepend.
 
-    Args:
-        session: the connection's state.
-        mapping: whose columns.
-        verb: of the command.
-        flags: of the command.
-        data: of the command.
-        found: the value columns before.
-        split: does what `split_value` does with these columns.
-
     Raises:
         RefusedError: the columns cannot hold the value, or it is too large.
     """
@@ -254,12 +229,7 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 
 
 def cas_numbers(session: Session, mapping: Mapping) -> Callable[[], int | None]:
-    """Return what `new_cas` does for one mapping, for commands whose replies show no cas number.
-
-    Args:
-        session: whose numbers.
-        mapping: of the rows.
-    """
+    """Return what `new_cas` does for one mapping, for commands whose replies show no cas number."""
     return session.shared.cas.__next__ if keeps_numbers(mapping) else partial(new_cas, session, mapping)
 
 
@@ -308,15 +278,7 @@ def check_flags(mapping: Mapping, flags: int) -> None:
 
 
 def check_time(mapping: Mapping, time: int) -> None:
-    """Refuse a time that the expiry column cannot hold.
-
-    Args:
-        mapping: whose column.
-        time: the UNIX second to store, see `time_of`.
-
-    Raises:
-        RefusedError: see `check_numbers`.
-    """
+    """Refuse a time that the expiry column cannot hold."""
     if mapping.expiry is not None:
         _check_range(mapping.expiry, time)
 
@@ -335,9 +297,6 @@ def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False)
     """Return the UNIX second that a client's time means; 0 is 0: never; OVER: it has passed already.
 
     Args:
-        session: whose profile says up to which number it counts from now.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
         from_now: it does so however large.
     """
     if is_over(session, exptime):
@@ -357,23 +316,12 @@ def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply)
 
 
 def is_over(session: Session, exptime: int) -> bool:
-    """Return whether an item with this time is expired as soon as it is stored.
-
-    Args:
-        session: whose profile says what a negative time means.
-        exptime: as the client wrote it.
-    """
+    """Return whether an item with this time is expired as soon as it is stored."""
     return exptime < 0 and session.rules.negative_is_over
 
 
 def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
-    """Remove the row of an item that a command ends without a delete; return why the table refuses that.
-
-    Args:
-        session: the connection's state.
-        mapping: whose row.
-        row: looked up and locked.
-    """
+    """Remove the row of an item that a command ends without a delete; return why the table refuses that."""
     cause: str | None = yield Remove(mapping, row.key)
     if cause is None and session.shared.directory.policies.set is Policy.BOTH:
         session.pending.wrote((mapping.identity, to_bytes(row.key)), None)
