@@ -25,7 +25,6 @@ class Order:
         self._space = " " if collation.pads else ""
 
     def compare(self, one: str, other: str) -> int:
-        """Return -1, 0 or 1."""
         # An index compares a key with those of a dozen rows: most are of one length, and of one-byte characters.
         if self._ranks is not None and (width := len(one)) == len(other):
             ranks, odd = self._ranks
@@ -66,5 +65,4 @@ class Order:
 
 @cache
 def order(collation: Collation) -> Order:
-    """Return how a collation orders texts."""
     return Order(collation)

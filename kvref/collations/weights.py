@@ -124,7 +124,6 @@ class Table:
 
 
 def table_of(collation: Collation) -> Table:
-    """Return the table of a collation."""
     if collation.family == "bytes":
         return _bytes_table(collation)
     if not collation.tailoring:

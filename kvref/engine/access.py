@@ -42,7 +42,6 @@ class Access:
     rights: c.Right = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Derive the rights once."""
         rights = c.NO_RIGHT if self.read_only else c.Right.WRITE
         if self.flush:
             rights |= c.Right.FLUSH

@@ -28,7 +28,6 @@ class Limits:
     writes: int = 1
 
     def full(self, reads: int, writes: int) -> bool:
-        """Return whether a batch of so many reads and writes is full."""
         return reads >= self.reads or writes >= self.writes
 
 

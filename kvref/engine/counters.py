@@ -66,12 +66,10 @@ class Counters:
         self.get_misses += misses
 
     def add(self, names: Iterable[str], times: int = 1) -> None:
-        """Add a number to each of some counters."""
         for name in names:
             setattr(self, name, getattr(self, name) + times)
 
     def item_stored(self) -> None:
-        """Count an item that a storage command has stored."""
         self.add(STORED_ITEM)
 
     def touched(self, word: bytes, *, hit: bool) -> None:
@@ -96,11 +94,9 @@ class Counters:
             self.prefixes.deleted(command.word)
 
     def totals(self) -> dict[str, int]:
-        """Return the counters by name."""
         return {name: getattr(self, name) for name in COUNTED}
 
     def reset(self) -> None:
-        """Set every counter to 0."""
         for name in COUNTED:
             setattr(self, name, 0)
         self.prefixes.clear()

@@ -68,7 +68,6 @@ class Prefixes:
     _uses: dict[bytes, Uses] = field(default_factory=dict)
 
     def got(self, word: bytes, *, hit: bool) -> None:
-        """Count a word of a get."""
         uses = self._of(word)
         if uses is not None:
             uses.get += 1
@@ -95,7 +94,6 @@ class Prefixes:
         ]
 
     def all(self) -> dict[bytes, Uses]:
-        """Return the counters of every prefix, the oldest first."""
         return self._uses
 
     def clear(self) -> None:

@@ -101,5 +101,4 @@ class Rules:
 
 
 def rules(profile: Profile) -> Rules:
-    """Resolve the semantic facts of a profile."""
     return Rules(**resolve(Rules, profile))

@@ -85,7 +85,6 @@ class Shared:
     sticky_mapping: bool = True
 
     def __post_init__(self) -> None:
-        """Let the counters follow the profile."""
         self.counters.prefixes.by_beginning = self.rules.counts_by_beginning
 
 

@@ -150,7 +150,6 @@ class Marks:
         return self._requested
 
     def request(self) -> None:
-        """Note that a client requests accesses."""
         self._requested = True
 
     def tick(self, now: float) -> None:
@@ -213,7 +212,6 @@ class VBuckets:
             self.reset()
 
     def reset(self) -> None:
-        """Set them as they are at the start."""
         self._states[:] = bytes([_STATES.index(b"active")]).ljust(SIZE, b"\0")
 
     def rows(self) -> list[tuple[str, str]]:
@@ -254,7 +252,6 @@ class Verbosity:
 
     @property
     def level(self) -> int:
-        """Return the level."""
         return self._number[0]
 
     @level.setter

@@ -1,7 +1,7 @@
 """The table of commands, from which parsers, dispatch, access rules, cache policies, counters and metrics derive.
 
-To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row that lacks an
-attribute, a record without a row, a row without a handler, and cache policies of which the memory cache does not know
+To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row without rights
+or policies, a record without a row, a row without a handler, and cache policies that the memory cache does not support
 are errors at import. The engine rejects commands that are not in this table wherever anything is withheld.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any, Final, get_args
 
 from kvref.protocol import commands as c
@@ -72,8 +73,8 @@ class Row:
     beyond_plugin: bool
     needs: Right | Callable[[Any], Right]
     policies: tuple[PolicyKind, ...] | Callable[[Any], tuple[PolicyKind, ...]]
-    counters: Callable[[Any, Reply, bool], tuple[str, ...]] | None
-    metrics: tuple[str, ...]
+    counters: Callable[[Any, Reply, bool], tuple[str, ...]] | None = None
+    metrics: tuple[str, ...] = ()
     text: Mapping[bytes, TextForm] = field(default_factory=dict)
     binary: Mapping[int, Opcode] = field(default_factory=dict)
 
@@ -82,11 +83,6 @@ class Row:
         if verb in self.metrics:
             return verb
         return self.metrics[0] if self.metrics else next((each.decode() for each in self.text), OTHER)
-
-
-def _needs_of_meta_get(command: c.MetaGet) -> Right:
-    """Return the right to write if a time is given or an item may be stored."""
-    return NO_RIGHT if command.exptime is None and command.vivify is None else Right.WRITE
 
 
 def _needs_of_stats(command: c.Stats) -> Right:
@@ -102,15 +98,6 @@ def _needs_of_stats(command: c.Stats) -> Right:
             return Right.LIST_CLIENTS
         case _:
             return NO_RIGHT
-
-
-def _needs_of_vbucket(command: c.VBucket) -> Right:
-    return NO_RIGHT if command.verb == "get" else Right.WRITE
-
-
-def _policies_of_refused(command: c.Refused) -> tuple[PolicyKind, ...]:
-    """Return the policy of delete for a set that is too large, which removes its key (more:policy-167)."""
-    return (PolicyKind.DELETE,) if command.removes else ()
 
 
 # Of the text protocol only, as in memcached.
@@ -136,10 +123,6 @@ def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tupl
             return lost
 
 
-def _count_refused(command: c.Refused, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return _TOO_LARGE if command.too_large else ()
-
-
 def _count_delete(_command: c.Delete, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
     if reply is Status.DELETED:
         return ("delete_hits",)
@@ -157,14 +140,6 @@ def _count_arithmetic(command: c.Arithmetic, reply: Reply, missing_counted: bool
     if isinstance(reply, Number) or (reply is Status.NOT_FOUND and missing_counted):
         return (f"{verb}_hits",)
     return (f"{verb}_misses",) if reply is Status.NOT_FOUND else ()
-
-
-def _count_debug(_command: c.MetaDebug, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return ("cmd_meta",)  # of the meta commands only me counts there (process_meta_command, proto_text.c)
-
-
-def _count_flush(_command: c.FlushAll, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return ("cmd_flush",)
 
 
 def _writes(row: Row) -> bool:
@@ -186,7 +161,6 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(PolicyKind.GET,),
-        counters=None,
         metrics=("get",),
         text={
             b"get": TextForm(2, _MANY, grammar.get, unlimited=True),
@@ -210,11 +184,11 @@ TABLE: Final = (
             b"cas": TextForm(6, 7, grammar.store, length_at=4),
         },
         binary={
-            **_with_quiet(0x01, 0x11, Opcode(opcodes.storing("set"), (8,), key=True, value=True)),
-            **_with_quiet(0x02, 0x12, Opcode(opcodes.storing("add"), (8,), key=True, value=True)),
-            **_with_quiet(0x03, 0x13, Opcode(opcodes.storing("replace"), (8,), key=True, value=True)),
-            **_with_quiet(0x0E, 0x19, Opcode(opcodes.joining("append"), key=True, value=True)),
-            **_with_quiet(0x0F, 0x1A, Opcode(opcodes.joining("prepend"), key=True, value=True)),
+            **_with_quiet(0x01, 0x11, Opcode(partial(opcodes.store, "set"), (8,), key=True, value=True)),
+            **_with_quiet(0x02, 0x12, Opcode(partial(opcodes.store, "add"), (8,), key=True, value=True)),
+            **_with_quiet(0x03, 0x13, Opcode(partial(opcodes.store, "replace"), (8,), key=True, value=True)),
+            **_with_quiet(0x0E, 0x19, Opcode(partial(opcodes.join, "append"), key=True, value=True)),
+            **_with_quiet(0x0F, 0x1A, Opcode(partial(opcodes.join, "prepend"), key=True, value=True)),
         },
     ),
     Row(
@@ -236,8 +210,8 @@ TABLE: Final = (
         metrics=("incr", "decr"),
         text={b"incr": _ARITHMETIC, b"decr": _ARITHMETIC},
         binary={
-            **_with_quiet(0x05, 0x15, Opcode(opcodes.summing(increment=True), (20,), key=True)),
-            **_with_quiet(0x06, 0x16, Opcode(opcodes.summing(increment=False), (20,), key=True)),
+            **_with_quiet(0x05, 0x15, Opcode(partial(opcodes.add, increment=True), (20,), key=True)),
+            **_with_quiet(0x06, 0x16, Opcode(partial(opcodes.add, increment=False), (20,), key=True)),
         },
     ),
     Row(
@@ -254,8 +228,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(PolicyKind.GET, PolicyKind.SET),
-        counters=None,
-        metrics=(),
         text={b"gat": _GET_AND_TOUCH, b"gats": _GET_AND_TOUCH},
         # Unlike in memcached, a value after the key is not the beginning of a next frame.
         binary={
@@ -267,10 +239,8 @@ TABLE: Final = (
     Row(
         command=c.MetaGet,
         beyond_plugin=True,
-        needs=_needs_of_meta_get,
+        needs=lambda command: NO_RIGHT if command.exptime is None and command.vivify is None else Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"mg": TextForm(2, _MANY, meta.get)},
     ),
     Row(
@@ -278,8 +248,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"ms": TextForm(2, _MANY, meta.set_, length_at=2)},
     ),
     Row(
@@ -287,8 +255,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"md": TextForm(2, _MANY, meta.delete)},
     ),
     Row(
@@ -296,8 +262,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"ma": TextForm(2, _MANY, meta.arithmetic)},
     ),
     Row(
@@ -305,8 +269,8 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=_count_debug,
-        metrics=(),
+        # Of the meta commands only me counts there (process_meta_command, proto_text.c).
+        counters=lambda _command, _reply, _missing_counted: ("cmd_meta",),
         text={b"me": TextForm(1, _MANY, meta.debug)},
     ),
     Row(
@@ -314,8 +278,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"mn": TextForm(1, _MANY, meta.noop)},
     ),
     Row(
@@ -323,7 +285,7 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=Right.WRITE | Right.FLUSH,
         policies=(PolicyKind.FLUSH,),
-        counters=_count_flush,
+        counters=lambda _command, _reply, _missing_counted: ("cmd_flush",),
         metrics=("flush",),
         text={b"flush_all": TextForm(1, 3, grammar.flush_all)},
         binary=_with_quiet(0x08, 0x18, Opcode(opcodes.flush, (0, 4))),
@@ -333,8 +295,6 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"bind": TextForm(2, 2, grammar.bind)},
     ),
     Row(
@@ -342,8 +302,6 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=_needs_of_stats,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"stats": TextForm(1, _MANY, grammar.stats)},
         binary={0x10: Opcode(opcodes.stat, key=None, leaves_value=True)},
     ),
@@ -352,18 +310,14 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"version": TextForm(1, _MANY, grammar.version)},
-        binary={0x0B: Opcode(opcodes.without_fields(c.Version))},
+        binary={0x0B: Opcode(lambda _header, _body, _rules: c.Version())},
     ),
     Row(
         command=c.Verbosity,
         beyond_plugin=False,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"verbosity": TextForm(2, 3, grammar.verbosity)},
         binary={0x1B: Opcode(opcodes.verbosity, (4,))},
     ),
@@ -372,8 +326,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"cache_memlimit": TextForm(2, 3, grammar.cache_memlimit)},
     ),
     Row(
@@ -381,8 +333,6 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=Right.LIST_KEYS,
         policies=(),
-        counters=None,
-        metrics=(),
         # One line form for four commands; the parser of the crawler's commands distinguishes them.
         text={b"lru_crawler": TextForm(1, _MANY, crawler.parse)},
     ),
@@ -391,34 +341,26 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
     Row(
         command=c.SwitchCrawler,
         beyond_plugin=True,
         needs=Right.WRITE | Right.LIST_KEYS,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
     Row(
         command=c.TuneCrawler,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
     Row(
         command=c.VBucket,
         beyond_plugin=False,
-        needs=_needs_of_vbucket,
+        needs=lambda command: NO_RIGHT if command.verb == "get" else Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         binary={
-            opcode: Opcode(opcodes.vbucket(verb), own_engine=True)
+            opcode: Opcode(partial(opcodes.vbucket, verb), own_engine=True)
             for opcode, verb in ((0x83, "set"), (0x84, "get"), (0x85, "delete"))
         },
     ),
@@ -427,29 +369,25 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
-        binary={opcodes.NOOP: Opcode(opcodes.without_fields(c.Noop))},
+        binary={opcodes.NOOP: Opcode(lambda _header, _body, _rules: c.Noop())},
     ),
     Row(
         command=c.Quit,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"quit": TextForm(1, _MANY, grammar.quit_)},
-        binary=_with_quiet(0x07, 0x17, Opcode(opcodes.without_fields(c.Quit))),
+        binary=_with_quiet(0x07, 0x17, Opcode(lambda _header, _body, _rules: c.Quit())),
     ),
-    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=(), counters=None, metrics=()),
+    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=()),
     # Besides what the grammar answers to malformed commands, what it answers whatever the arguments are.
     Row(
         command=c.Refused,
         beyond_plugin=False,
         needs=NO_RIGHT,
-        policies=_policies_of_refused,
-        counters=_count_refused,
-        metrics=(),
+        # A set that is too large removes its key (more:policy-167).
+        policies=lambda command: (PolicyKind.DELETE,) if command.removes else (),
+        counters=lambda command, _reply, _missing_counted: _TOO_LARGE if command.too_large else (),
     ),
 )
 # Always refused, with a text of its own; in the profiles that have what memcached 1.6 has.

@@ -131,7 +131,6 @@ class MetaRequest(_Request):
     options: list[bytes]
 
     def has(self, letter: bytes) -> bool:
-        """Return whether there is this flag."""
         return letter in [option[:1] for option in self.options]
 
     def asks_before(self, letter: bytes, *others: bytes) -> bool:

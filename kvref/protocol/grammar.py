@@ -57,7 +57,6 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
 
 
 def fits(length: int, word: bytes, rules: WireRules) -> bool:
-    """Return whether a value is within the size limit."""
     return rules.value_limit is None or length + (len(word) if rules.limit_counts_key else 0) <= rules.value_limit
 
 
@@ -101,7 +100,6 @@ def get(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def store(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse a storage line, whose data follows."""
     noreply = words[-1] == b"noreply"
     length = length_read(words[4], rules)
     refusal, store = _store_head(words, rules, length)
@@ -128,7 +126,6 @@ def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tup
 
 
 def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse incr and decr."""
     noreply = words[-1] == b"noreply"
     if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
@@ -139,7 +136,6 @@ def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def delete(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse delete."""
     noreply = len(words) > 2 and words[-1] == b"noreply"
     # Only a time of 0 is taken, alone or in front of noreply.
     if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
@@ -150,7 +146,6 @@ def delete(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def touch(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse touch."""
     noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
     if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
@@ -159,7 +154,6 @@ def touch(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse gat and gats."""
     exptime, refusal = _time_asked(words[1], rules)
     if refusal:
         return c.Refused(refusal)
@@ -174,7 +168,6 @@ def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
 
 
 def flush_all(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse flush_all."""
     noreply = words[-1] == b"noreply"
     times = words[1:-1] if noreply else words[1:]
     delay = numbers.signed(times[0]) if times else 0
@@ -195,7 +188,6 @@ def bind(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def verbosity(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse verbosity."""
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
@@ -215,7 +207,6 @@ def cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:
 
 
 def refresh_certs(_words: list[bytes], rules: WireRules) -> Parsed:
-    """Refuse refresh_certs."""
     return c.Refused(TLS_ON_SIGHUP if rules.tls else NO_TLS)
 
 
@@ -230,10 +221,8 @@ def stats(words: list[bytes], _rules: WireRules) -> Parsed:
 
 
 def version(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse version."""
     return c.Version() if len(words) == 1 or rules.version_words_ignored else c.Refused(ERROR)
 
 
 def quit_(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse quit."""
     return c.Quit() if len(words) == 1 or rules.quit_words_ignored else c.Refused(ERROR)

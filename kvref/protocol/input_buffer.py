@@ -47,7 +47,6 @@ class Input:
         return bool(self._buffer or self._discard)
 
     def feed(self, data: bytes) -> None:
-        """Append bytes as they arrived."""
         self._buffer += data
 
     def take_all(self) -> bytes:

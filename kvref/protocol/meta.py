@@ -53,7 +53,6 @@ class _Flags:
 
 
 def get(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse mg."""
     flags = _head(words, 2, rules)
     if flags.refusal:
         return c.Refused(flags.refusal.replace(b"flags too", b"flags are too"))
@@ -62,7 +61,6 @@ def get(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def set_(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse ms, whose data follows."""
     length = length_read(words[2], rules) if len(words) > 2 else None
     if length is None or length < 0:
         return c.Refused(BAD_FORMAT)
@@ -80,7 +78,6 @@ def set_(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def delete(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse md."""
     flags = _head(words, 2, rules)
     if flags.refusal:
         return c.Refused(_either(words, flags.refusal, rules))
@@ -89,7 +86,6 @@ def delete(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse ma."""
     flags = _head(words, 2, rules)
     increment = _COUNTING.get(flags.mode)
     if increment is None and not _wrong(flags):
@@ -113,7 +109,6 @@ def debug(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def noop(_words: list[bytes], _rules: WireRules) -> Parsed:
-    """Parse mn."""
     return c.MetaNoop()
 
 
@@ -129,7 +124,6 @@ def _wrong(flags: _Flags) -> bool:
 
 
 def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
-    """Read key and flags."""
     flags = _Flags(words[1], words[start:])
     if len(words[1]) > rules.key_limit:
         flags.refusal = BAD_FORMAT

@@ -49,7 +49,6 @@ class Item:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes it takes in a reply."""
         return len(self.word) + len(self.data) + ITEM_OVERHEAD
 
 

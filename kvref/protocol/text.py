@@ -48,7 +48,6 @@ class TextParser(Input):
 
     @property
     def between_commands(self) -> bool:
-        """Return whether what arrives is the beginning of a command."""
         return not self._buffer and self._block is None and not self._discard and not self.closed
 
     @property

@@ -32,7 +32,6 @@ _TOP: Final = 1 << 64
 
 
 def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> Reply:
-    """Run a storage command on the cache."""
     found = cache.find(key, now)
     refusal = _refusal(command, found)
     if refusal is not None:
@@ -205,7 +204,6 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
 
 
 def _done(session: Session, command: c.Command, target: _Target, now: int) -> r.Reply:
-    """Run a write on the cache."""
     cache, at = session.shared.cache, target.at
     before = cache.find(at, now)
     number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
@@ -351,7 +349,6 @@ def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
 
 
 def entry_of(session: Session, row: Row, now: int) -> Entry:
-    """Return a row as an item."""
     item = session.item(b"", row)
     return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
 

@@ -152,7 +152,6 @@ class Cache:
         return True
 
     def remove(self, key: Key) -> None:
-        """Drop an item, if it is there."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._size -= _size(key, entry)
@@ -204,7 +203,6 @@ class Cache:
             del self._writers[key]
 
     def rows(self) -> dict[str, str]:
-        """Return its rows of `stats`."""
         numbers = {
             "evictions": self._evictions,
             "curr_items": len(self._entries),
@@ -238,13 +236,11 @@ class Pending:
         return self._rows is not None and key in self._rows
 
     def committed(self) -> None:
-        """Pass the committed rows to the cache."""
         rows, self._rows = self._rows or {}, None
         for key, (writer, entry) in rows.items():
             self._cache.commit(key, writer, entry)
 
     def discarded(self) -> None:
-        """Forget what was rolled back."""
         rows, self._rows = self._rows or {}, None
         for key, (writer, _) in rows.items():
             self._cache.give_up(key, writer)

@@ -54,7 +54,6 @@ class Arithmetic:
         return result.value if isinstance(result, Status) else b"%d\r\n" % result, new, parameters
 
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
-        """Decide an incr or decr."""
         bound = self._bound
         if not row[HIT] or (row[EXPIRY] and bound.hides(row)):
             if bound.rules.wraps_integers and not is_number(bound.mapping.key, word):
@@ -100,7 +99,6 @@ class Arithmetic:
         return index, to_bytes(cells[index]), number
 
     def _created(self, row: CachedRow, word: bytes, command: c.Arithmetic, initial: int) -> Sum:
-        """Store the first number, see `arithmetic._created`."""
         bound, mapping = self._bound, self._bound.mapping
         bound.key(word)
         bound.hides(row)  # the add looks at the time again

@@ -112,7 +112,6 @@ class Bound:
         return (data_of(row[HIT]),) if kept is None else kept
 
     def data(self, row: CachedRow) -> bytes:
-        """Return the value of a row as a get shows it."""
         return data_of(row[HIT])
 
     def check_reply(self, word: bytes, row: CachedRow) -> None:

@@ -26,7 +26,6 @@ class FrameReads:
         self._bound = bound
 
     def get(self, row: CachedRow, word: bytes, command: c.Get) -> Decision:
-        """Decide a get."""
         bound, frame = self._bound, _frame(command)
         if not row[HIT] or bound.expired(row):
             bound.counted.append(MISSED)
@@ -54,7 +53,6 @@ class FrameWrites(FrameReads):
         self._keeps_numbers = store.keeps_numbers(bound.mapping)
 
     def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:
-        """Decide a storage command."""
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
         shown, new, parameters = self._stores[command.verb](row, word, inner)
         number = 0
@@ -63,12 +61,10 @@ class FrameWrites(FrameReads):
         return encode(command, _frame(command), _STATUSES[shown], number), new, parameters
 
     def delete(self, row: CachedRow, _word: bytes, command: c.Delete) -> Decision:
-        """Decide a delete."""
         status, new = self._deletion.removed(row, command.cas)
         return encode(command, _frame(command), status, 0), new, None
 
     def add(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Decision:
-        """Decide an increment or decrement."""
         bound = self._bound
         session = bound.session
         session.written_cas = 0
@@ -89,7 +85,6 @@ class FrameWrites(FrameReads):
         return encode(command, _frame(command), reply, session.written_cas), new, parameters
 
     def touch(self, row: CachedRow, word: bytes, command: c.GetAndTouch) -> Decision:
-        """Decide a touch or gat."""
         frame = _frame(command)
         found, new, parameters = self._touching.retimed(row, word, command.exptime)
         return self.shown(row, frame) if found else miss_frame(frame), new, parameters

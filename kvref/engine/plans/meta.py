@@ -71,7 +71,6 @@ class MetaReads:
         return meta.answer(self._session, self._marks, command, found, found, bound.now, created=created)
 
     def _found(self, row: CachedRow, word: bytes) -> meta.Found:
-        """Return a row as an item."""
         bound = self._bound
         cas, expiry = (row[CAS] or 0) % _TOP, max(row[EXPIRY] or 0, 0)
         entry = Entry(shown_flags(row[FLAGS]), bound.data(row), cas, expiry, bound.now)
@@ -113,7 +112,6 @@ class MetaWrites(MetaReads):
         return encode(command, reply), new, parameters
 
     def set(self, row: CachedRow, word: bytes, command: c.MetaSet) -> Decision:
-        """Decide an ms."""
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
         shown, new, parameters = self._stored(row, word, inner)
         if shown == _EXISTS and command.stale and command.verb == "cas":
@@ -129,7 +127,6 @@ class MetaWrites(MetaReads):
         return encode(command, r.Meta(_CODES[shown], r.MetaItem(cas=cas))), new, parameters
 
     def delete(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
-        """Decide an md."""
         if command.stale:
             return self._make_stale(row, word, command)
         bound = self._bound
@@ -157,7 +154,6 @@ class MetaWrites(MetaReads):
         return encode(command, r.Meta(MetaCode.DONE)), new, parameters
 
     def add(self, row: CachedRow, word: bytes, command: c.MetaArithmetic) -> Decision:
-        """Decide an ma."""
         bound = self._bound
         meta.check_times(bound.session, bound.mapping, command, bound.now)
         inner = c.Arithmetic(

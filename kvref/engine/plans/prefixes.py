@@ -26,7 +26,6 @@ class PrefixCounting:
         self.plan = plan
 
     def decide(self, row: Any, word: Any, command: Any) -> Any:
-        """Decide the command."""
         before, done = len(self._bound.counted), False
         try:
             decision = self.plan[0](row, word, command)

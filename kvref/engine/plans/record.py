@@ -128,6 +128,5 @@ def holds_back_gets(plan: Plan) -> bool:
 
 
 def may_write(plan: Plan) -> bool:
-    """Return whether a planned command may write."""
     decider = getattr(_inner(plan)[0], "__self__", None)
     return isinstance(decider, MetaWrites | FrameWrites) or not isinstance(decider, Retrieval | MetaReads | FrameReads)

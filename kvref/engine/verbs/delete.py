@@ -14,7 +14,6 @@ NOT_FLUSHED: Final = ServerError("failed to flush cache", Fault.NOT_FLUSHED)
 
 
 def delete(session: Session, command: c.Delete, now: int) -> OperationGen:
-    """Delete one row."""
     target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
     row, mapping = yield from session.existing(target, now)
     unmet = refusal(session, command, row)
