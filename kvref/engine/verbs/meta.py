@@ -350,7 +350,7 @@ def _find(
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     if found.row is None:
-        entry = dispatch.touch(session.shared.cache, session.rules, found.at, exptime, now)
+        entry = dispatch.touch(session, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
     time = time_asked(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)
