@@ -116,13 +116,11 @@ class Cache:
 
     def find(self, key: Key, now: int) -> Entry | None:
         """Return an item that has not expired, and mark it as used."""
-        entry = self._entries.get(key)
+        entry = self.peek(key, now)
         if entry is None:
-            return None
-        if self._is_over(entry, now):
             self.remove(key)
-            return None
-        self._entries.move_to_end(key)
+        else:
+            self._entries.move_to_end(key)
         return entry
 
     def all_keys(self) -> list[Key]:
@@ -203,13 +201,12 @@ class Cache:
             del self._writers[key]
 
     def rows(self) -> dict[str, str]:
-        numbers = {
-            "evictions": self._evictions,
-            "curr_items": len(self._entries),
-            "total_items": self._total,
-            "bytes": self._size,
+        return {
+            "evictions": str(self._evictions),
+            "curr_items": str(len(self._entries)),
+            "total_items": str(self._total),
+            "bytes": str(self._size),
         }
-        return {name: str(number) for name, number in numbers.items()}
 
 
 def _size(key: Key, entry: Entry) -> int:

@@ -62,7 +62,7 @@ class MetaReads:
         return encode(command, self._shown(command, found)), None, None
 
     def _shown(self, command: c.MetaGet, found: meta.Found | None, *, created: bool = False) -> r.Meta:
-        """Return the reply to an mg that sets no time, and count it, see `meta.read`."""
+        """Return the reply to an mg that sets no time, and count it."""
         bound = self._bound
         if found is None:
             bound.counted.append(gets.MISSED)

@@ -42,20 +42,11 @@ CODES: Final = {
 class ItemState(Protocol):
     """The state of items that no table has, see `Marks`."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """See `Marks.exclusive`."""
-
-    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
-        """See `Marks.of`."""
-
-    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
-        """See `Marks.take`."""
-
-    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None:
-        """See `Marks.fetched`."""
-
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
-        """See `Marks.access`."""
+    def exclusive(self) -> AbstractContextManager[None]: ...
+    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark: ...
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None: ...
+    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None: ...
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,8 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             item = r.MetaItem(size=len(data))
             return r.Meta(MetaCode.DONE, item, data if command.has(b"v") else None)
         writes = command.exptime is not None or command.vivify is not None
-        policy = _policy_of_get(session, writes=writes)
+        kinds = (PolicyKind.GET, PolicyKind.SET) if writes else (PolicyKind.GET,)
+        policy = session.shared.directory.policies.combined(*kinds)
         found = yield from _find(session, mapping, key, now, policy, locks=writes)
         if found is None and command.vivify is not None and policy is not Policy.OFF:
             check_times(session, mapping, command, now)
@@ -97,27 +89,14 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             found = yield from _find(session, mapping, key, now, policy, locks=True)
             if found is None and created and is_over(session, command.vivify):
                 found = Found((mapping.identity, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
-    if command.exptime is None or found is None:
-        return read(session, command, found, now, created=created)
-    session.shared.counters.touched(command.word, hit=True)
-    touched = yield from _touch(session, found, command.exptime, now)
-    return _answer(session, command, found, touched, now, created=created)
-
-
-def read(session: Session, command: c.MetaGet, found: Found | None, now: int, *, created: bool = False) -> r.Meta:
-    """Return the reply to a meta get that sets no expiry time, and count it.
-
-    Args:
-        found: the item, None if there is none.
-        created: this command has stored it.
-    """
-    session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
-    if found is None:
-        return r.Meta(MetaCode.MISSED)
-    return _answer(session, command, found, found, now, created=created)
-
-
-def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool) -> r.Meta:
+    if command.exptime is not None and found is not None:
+        session.shared.counters.touched(command.word, hit=True)
+        touched = yield from _touch(session, found, command.exptime, now)
+    else:
+        session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
+        if found is None:
+            return r.Meta(MetaCode.MISSED)
+        touched = found
     return answer(session, session.shared.marks, command, found, touched, now, created=created)
 
 
@@ -363,23 +342,14 @@ def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> Operati
     if policy is Policy.TABLE:
         reply = yield from verb(session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, _within, policy)
+        reply = yield from through(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
-
-
-def _within(verb: Verb, session: Session, command: c.Command, now: int) -> OperationGen:
-    return (yield from verb(session, command, now))
 
 
 def _coded(reply: r.Reply) -> r.Reply:
     code = CODES.get(reply) if isinstance(reply, Status) else None
     return reply if code is None else r.Meta(code)
-
-
-def _policy_of_get(session: Session, *, writes: bool) -> Policy:
-    kinds = (PolicyKind.GET, PolicyKind.SET) if writes else (PolicyKind.GET,)
-    return session.shared.directory.policies.combined(*kinds)
 
 
 VERBS: Final[dict[type, Callable[..., OperationGen]]] = {
