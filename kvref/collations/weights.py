@@ -51,32 +51,22 @@ class Rule:
     composes: bool = False
 
 
-def _general(point: int) -> Levels:
-    return ((point if point <= 0xFFFF else _REPLACEMENT,),)
-
-
 def _implicit(point: int, blocks: tuple[tuple[range, int], ...]) -> tuple[int, int]:
     base = next((base for block, base in blocks if point in block), _UNASSIGNED)
     return base + (point >> 15), point & 0x7FFF | 0x8000
 
 
-def _uca_4(point: int) -> Levels:
-    return (_implicit(point, _IDEOGRAPHS_4) if point <= 0xFFFF else (_REPLACEMENT,),)
-
-
-def _uca_5(point: int) -> Levels:
-    return (_implicit(point, _IDEOGRAPHS_4),)
-
-
-def _uca_9(point: int) -> Levels:
-    return _implicit(point, _IDEOGRAPHS_9), (0x20,), (0x02,)
+def _up_to_ffff(point: int, weights: tuple[int, ...]) -> Levels:
+    return (weights if point <= 0xFFFF else (_REPLACEMENT,),)
 
 
 RULES: Final = {
-    "general": Rule("utf8mb4_general_ci", _general),
-    "uca-4.0.0": Rule("utf8mb4_unicode_ci", _uca_4),
-    "uca-5.2.0": Rule("utf8mb4_unicode_520_ci", _uca_5),
-    "uca-9.0.0": Rule("utf8mb4_0900_as_cs", _uca_9, composes=True),
+    "general": Rule("utf8mb4_general_ci", lambda point: _up_to_ffff(point, (point,))),
+    "uca-4.0.0": Rule("utf8mb4_unicode_ci", lambda point: _up_to_ffff(point, _implicit(point, _IDEOGRAPHS_4))),
+    "uca-5.2.0": Rule("utf8mb4_unicode_520_ci", lambda point: (_implicit(point, _IDEOGRAPHS_4),)),
+    "uca-9.0.0": Rule(
+        "utf8mb4_0900_as_cs", lambda point: (_implicit(point, _IDEOGRAPHS_9), (0x20,), (0x02,)), composes=True
+    ),
 }
 
 

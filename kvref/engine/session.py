@@ -339,18 +339,17 @@ class Session:
         except RefusedError:
             return None
 
-    def existing(
-        self, target: tuple[Mapping, bytes] | Status, now: int
-    ) -> Generator[Operation, Any, tuple[Row | None, Mapping | None]]:
-        """Look up the row that a command works on and locks, if there is one."""
-        if isinstance(target, Status):
-            return None, None
-        mapping, key = target
+    def existing(self, mapping: Mapping, key: bytes, now: int) -> Generator[Operation, Any, Row | None]:
+        """Return the row that a command works on, locked; None if there is none, or the key is empty.
+
+        Raises:
+            UnfitError: see `check`.
+        """
         yield from self.check(mapping)
         cell = self.looked_up(mapping, key) if key else None
         yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-        return None if row is None or self.hides(row.expiry, now) else row, mapping
+        return None if row is None or self.hides(row.expiry, now) else row
 
     def hides(self, expiry: int | None, now: int) -> bool:
         """Return whether a row that a write has looked up is none to it, see `finds_expired`."""

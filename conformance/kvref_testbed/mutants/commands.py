@@ -510,14 +510,14 @@ def removes_expired_rows_that_it_finds() -> None:
     """A command other than `get` that finds an expired row removes it."""
     existing = Session.existing
 
-    def removing(self: Session, target: Any, now: int) -> OperationGen:
-        row, mapping = yield from existing(self, target, now)
-        if row is None and mapping is not None:
-            cell = self.looked_up(mapping, target[1])
+    def removing(self: Session, mapping: Mapping, key: bytes, now: int) -> OperationGen:
+        row = yield from existing(self, mapping, key, now)
+        if row is None:
+            cell = self.looked_up(mapping, key)
             over = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
             if over is not None:
                 yield Remove(mapping, over.key)
-        return row, mapping
+        return row
 
     put(Session, "existing", removing)
     write = store.write

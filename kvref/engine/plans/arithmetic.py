@@ -9,7 +9,7 @@ from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
-from kvref.engine.values import RefusedError, is_number, only_column, to_bytes, value_cell
+from kvref.engine.values import only_column, to_bytes, value_cell
 from kvref.engine.verbs import arithmetic, store
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
@@ -56,10 +56,7 @@ class Arithmetic:
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
         bound = self._bound
         if not row[HIT] or (row[EXPIRY] and bound.hides(row)):
-            if bound.rules.wraps_integers and not is_number(bound.mapping.key, word):
-                if bound.rules.answers_missing_key and command.initial is not None:
-                    self._next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
-                raise RefusedError(arithmetic.NOT_COUNTED)  # incr and decr notice a key that is no number
+            arithmetic.check_missing(bound.session, bound.mapping, word, command)
             if command.initial is not None:
                 return self._created(row, word, command, command.initial)
             bound.counted.append(self._missed[command.increment])
@@ -70,10 +67,7 @@ class Arithmetic:
             index, old, number = self._leading(row)
         else:
             index, old = 0, bound.data(row)
-            digits = arithmetic.all_digits(old)
-            if digits is None:
-                raise RefusedError(arithmetic.NON_NUMERIC)
-            number = digits
+            number = arithmetic.whole_number(old)
         result = arithmetic.sum_of(bound.session, command, number)
         cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
@@ -88,7 +82,7 @@ class Arithmetic:
         """Return the place of the column that is counted in, its content, and the number at its beginning."""
         bound, mapping = self._bound, self._bound.mapping
         cells = bound.cells(row)
-        index = arithmetic.column_used(bound.session, mapping, row[FLAGS])
+        index = arithmetic.column_used(mapping, row[FLAGS])
         along: tuple[Cell, ...] = ()
         if arithmetic.reads_along(mapping, index, cells[index]):
             known = dict(zip(mapping.values, cells, strict=True))

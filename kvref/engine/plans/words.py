@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import Final
 
 from kvref.engine.cache.memory import Policy
@@ -36,7 +37,7 @@ class Words:
         session: with the same rights and mapping.
     """
 
-    def __init__(self, session: Session, planned: type = object) -> None:
+    def __init__(self, session: Session, planned: type | UnionType = object) -> None:
         self.session = self._session = session.twin()  # the other one ends with its connection
         self._planned = planned
         self._directory = session.shared.directory
@@ -62,10 +63,3 @@ class Words:
             return key
         # As `Session.key_of_bound` without a look at each part.
         return (word[len(name) :] or None) if self._directory.generation == self._generation else None
-
-
-class WordsToRead(Words):
-    """Words of a table of which only reads are planned."""
-
-    def runs(self, command: c.Command) -> bool:
-        return isinstance(command, c.Get | c.Noop) and super().runs(command)

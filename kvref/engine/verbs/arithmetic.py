@@ -51,23 +51,27 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> OperationGe
 
 def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
-    row, mapping = yield from session.existing(target, now)
     if isinstance(target, Status):
         return target
-    if row is None or mapping is None:
-        unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
-        if unfit:
-            if session.rules.answers_missing_key and command.initial is not None:
-                session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
-            return NOT_COUNTED  # incr and decr notice a key that is no number
-        return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
+    mapping, key = target
+    row = yield from session.existing(mapping, key, now)
+    if row is None:
+        check_missing(session, mapping, key, command)
+        if command.initial is None:
+            return Status.NOT_FOUND
+        return (yield from _created(session, command, mapping, key, now))
     if session.is_another(row.cas, command.cas):
         return Status.EXISTS
-    index = column_used(session, mapping, row.flags)
-    number = yield from _number(session, mapping, row, index)
-    result, new = summed(session, command, mapping, row, number, index)
+    if session.rules.counts_leading_number:
+        index = column_used(mapping, row.flags)
+        number = yield from _leading(session, mapping, row, index)
+    else:
+        index, number = 0, whole_number(join_value(row.values, session.shared.directory.separator))
+    result = sum_of(session, command, number)
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    new = slipped(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
     if session.rules.renames_key:
-        new.key = session.looked_up(mapping, target[1])
+        new.key = session.looked_up(mapping, key)
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
@@ -76,25 +80,17 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     return Number(result)
 
 
+def check_missing(session: Session, mapping: Mapping, word: bytes, command: c.Arithmetic) -> None:
+    """Raise RefusedError for a key without a row if incr and decr notice that the key is not a number."""
+    if session.rules.wraps_integers and not is_number(mapping.key, word):
+        if session.rules.answers_missing_key and command.initial is not None:
+            session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
+        raise RefusedError(NOT_COUNTED)
+
+
 def change_of_sum(old: bytes, result: int) -> Change:
     """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta)."""
     return Change.OVERWRITTEN if len(b"%d" % result) <= len(old) else Change.STORED
-
-
-def summed(
-    session: Session, command: c.Arithmetic, mapping: Mapping, row: Row, number: int, index: int = 0
-) -> tuple[int, Row]:
-    """Return the sum, and the row that holds it.
-
-    Args:
-        index: of the value column that holds it.
-
-    Raises:
-        RefusedError: the column cannot hold the sum.
-    """
-    result = sum_of(session, command, number)
-    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
-    return result, slipped(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
 
 
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
@@ -122,26 +118,16 @@ def first_number(session: Session, mapping: Mapping, initial: int) -> int:
     return initial
 
 
-def column_used(session: Session, mapping: Mapping, flags: int | None) -> int:
+def column_used(mapping: Mapping, flags: int | None) -> int:
     """Return the place of the value column that incr and decr of a row with these flags count in."""
     # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
     place = (flags or 0) % _TOP
-    return place if session.rules.counts_leading_number and place < len(mapping.values) else 0
+    return place if place < len(mapping.values) else 0
 
 
-def _number(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
-    if session.rules.counts_leading_number:
-        return (yield from _leading(session, mapping, row, index))
-    return whole_number(session, row)
-
-
-def whole_number(session: Session, row: Row) -> int:
-    """Return the number that a row holds, where the profile counts with nothing but digits.
-
-    Raises:
-        RefusedError: it holds none.
-    """
-    number = all_digits(join_value(row.values, session.shared.directory.separator))
+def whole_number(text: bytes) -> int:
+    """Return the number in a value that must consist of digits; raises RefusedError for any other value."""
+    number = all_digits(text)
     if number is None:
         raise RefusedError(NON_NUMERIC)
     return number

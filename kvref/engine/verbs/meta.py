@@ -312,7 +312,7 @@ def _find(
         return None
     row: Row | None
     if locks:
-        row, _ = yield from session.existing((mapping, key), now)
+        row = yield from session.existing(mapping, key, now)
     else:
         yield from session.check(mapping)
         cell = session.looked_up(mapping, key)

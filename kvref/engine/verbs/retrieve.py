@@ -245,7 +245,7 @@ def touched(
     """
     yield from session.check(mapping)
     time = time_asked(session, mapping, exptime, now)
-    row, _ = yield from session.existing((mapping, key), now)
+    row = yield from session.existing(mapping, key, now)
     if row is None:
         return None
     row = yield from retimed(session, mapping, row, time, now)
