@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvref.engine.plans.plan import EXPIRY, HIT
-from kvref.engine.plans.retrieve import Retrieval, with_cas
+from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, with_cas
 from kvref.engine.plans.store import VERBS
-from kvref.engine.plans.touch import SeveralTouched
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c

@@ -11,10 +11,9 @@ from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.retrieve import Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store

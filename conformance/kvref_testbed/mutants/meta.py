@@ -9,7 +9,7 @@ from typing import Any
 from kvref.engine import accesses, dispatch, shared_state
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
-from kvref.engine.plans import touch
+from kvref.engine.plans import retrieve as plans_of_gets
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
@@ -37,7 +37,7 @@ def runs_the_data_of_a_refused_ms() -> None:
 def touches_the_cas_number_too() -> None:
     """A touch is a write like any other."""
     put(retrieve, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
-    renewed = touch.renewed
+    renewed = plans_of_gets.renewed
 
     def renumbered(bound: Bound, row: CachedRow, time: int) -> Any:
         new, written = renewed(bound, row, time)
@@ -45,7 +45,7 @@ def touches_the_cas_number_too() -> None:
             return new, written
         return (*new[:CAS], (new[CAS] or 0) + 1, *new[CAS + 1 :]), Renewal(((new[CAS] or 0) + 1, time))
 
-    put(touch, "renewed", renumbered)
+    put(plans_of_gets, "renewed", renumbered)
 
 
 @breaks("KV-TOUCH-025")

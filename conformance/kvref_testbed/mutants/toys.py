@@ -11,9 +11,8 @@ from kvref.engine.batch import Limits
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.retrieve import Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.plans.words import Words
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.accesses import Access, Change, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
+from kvref.engine.mapping import Mapping
 from kvref.engine.plans import retrieve as gets
-from kvref.engine.plans import touch
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.marks import GroupMarks
 from kvref.engine.plans.plan import (
     CAS,
     EXPIRY,
@@ -42,6 +41,38 @@ from kvref.protocol.replies import MetaCode, Status
 _CODES: Final = {status.value: code for status, code in meta.CODES.items()}
 _EXISTS: Final = Status.EXISTS.value
 _TOP: Final = 1 << 64
+
+
+class GroupMarks:
+    """The marks that all connections share: the next command sees a change, which `Bound.discard` takes back."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._marks = bound.session.shared.marks
+        self.exclusive, self.of = self._marks.exclusive, self._marks.of
+        self._identity = identity_of(bound.mapping.key)
+
+    def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
+        self._bound.undo.append(self._marks.saved(mapping, key))
+        self._marks.mark(mapping, key, entry, mark)
+
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
+        self._bound.undo.append(self._marks.saved(mapping, key))
+        self._marks.take(mapping, key, entry)
+
+    def fetched(self, _mapping: Mapping, key: bytes, _now: int) -> None:
+        self._bound.events.append(key)
+
+    def changed(self, _mapping: Mapping, key: bytes, _now: int, change: Change) -> None:
+        self._bound.events.append((key, change))
+
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+        """See `Marks.access`: what was noted before, and what the commands of the group have noted."""
+        access = self._marks.access(mapping, key, entry)
+        if self._bound.events:
+            events = replay([float(self._bound.now), *self._bound.events], self._identity, lambda _: access)
+            return events.get(self._identity(key), access)
+        return access
 
 
 class MetaReads:
@@ -103,7 +134,7 @@ class MetaWrites(MetaReads):
         created = new is not None
         if command.exptime is None or found is None:
             return encode(command, self._shown(command, found, created=created)), new, parameters
-        bound.counted.append(touch.TOUCHED)
+        bound.counted.append(gets.TOUCHED)
         retimed, renewal = self._retimed(row, word, command.exptime)
         touched = found if retimed is None else self._found(retimed, word)
         reply = meta.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
@@ -189,7 +220,7 @@ class MetaWrites(MetaReads):
             raise
 
     def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[CachedRow | None, Renewal | None]:
-        """Return a row with another time and what is written, see `touch.renewed`."""
+        """Return a row with another time and what is written, see `gets.renewed`."""
         bound = self._bound
         bound.events.append((word, Change.MARKED))
-        return touch.renewed(bound, row, time_asked(bound.session, bound.mapping, exptime, bound.now))
+        return gets.renewed(bound, row, time_asked(bound.session, bound.mapping, exptime, bound.now))

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from kvref.engine.plans import retrieve, touch
+from kvref.engine.plans import retrieve
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
 
-_FOUND = (retrieve.FOUND, touch.TOUCHED)
-_LOOKED_UP = (*_FOUND, retrieve.MISSED, touch.MISSED)
+_FOUND = (retrieve.FOUND, retrieve.TOUCHED)
+_LOOKED_UP = (*_FOUND, retrieve.MISSED, retrieve.UNTOUCHED)
 
 
 class PrefixCounting:

@@ -8,14 +8,12 @@ from kvref.engine.counters import counted
 from kvref.engine.dispatch import lock_wait_reply
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
 from kvref.engine.plans.prefixes import PrefixCounting, note_rejected
-from kvref.engine.plans.retrieve import Retrieval
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import SeveralTouched, Touching
+from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.verbs.arithmetic import NOT_COUNTED
 from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c

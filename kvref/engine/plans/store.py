@@ -1,4 +1,4 @@
-"""Decide set, add, replace, append, prepend and cas."""
+"""Decide set, add, replace, append, prepend, cas and delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvref.engine.accesses import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
 from kvref.engine.values import RefusedError, ascii_width, has_text, shown_flags
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
@@ -154,3 +154,32 @@ def _counted(verb: str) -> dict[Status, tuple[str, ...]]:
     """Return the names of the counters of a verb by its reply."""
     record: Any = c.Store(verb, b"", 0, 0, b"")
     return {reply: tuple(counted(record, reply, missing_counted=False)) for reply in _OUTCOMES}
+
+
+class Deletion:
+    """Decide deletes of one mapping, by the rules of `kvref.engine.verbs.delete`."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._deleted = tuple(counted(c.Delete(b""), Status.DELETED, missing_counted=False))
+        self._missed = tuple(counted(c.Delete(b""), Status.NOT_FOUND, missing_counted=False))
+
+    def delete(self, row: CachedRow, _word: bytes, quiet: bool) -> Decision:
+        """Decide a delete; the command is whether it has noreply."""
+        status, new = self.removed(row, 0)
+        return b"" if quiet else status.value, new, None
+
+    def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
+        """Return the outcome of a delete and the row afterwards, None if it stays; see `delete.refusal`.
+
+        Args:
+            number: the cas number that it must have, 0 for any.
+        """
+        bound = self._bound
+        if bound.hides(row):
+            bound.counted.append(self._missed)
+            return Status.NOT_FOUND, None
+        if number and bound.session.is_another(row[CAS], number):
+            return Status.EXISTS, None
+        bound.counted.append(self._deleted)
+        return Status.DELETED, ABSENT
