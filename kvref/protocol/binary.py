@@ -9,18 +9,7 @@ from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import binary_form
 from kvref.protocol.input_buffer import Input
-from kvref.protocol.opcodes import (
-    HEADER_SIZE,
-    NOOP,
-    REQUEST,
-    SETS,
-    TOUCH,
-    UNSUPPORTED,
-    Body,
-    Header,
-    Opcode,
-    header_at,
-)
+from kvref.protocol.opcodes import HEADER_SIZE, NOOP, REQUEST, SETS, TOUCH, UNSUPPORTED, Body, Header, Opcode, header_at
 from kvref.protocol.rules import WireRules
 
 _REPLY: Final = struct.Struct(">BBHBxHI4sQ")

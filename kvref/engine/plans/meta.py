@@ -15,17 +15,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.plans import retrieve as gets
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import (
-    CAS,
-    EXPIRY,
-    FLAGS,
-    HIT,
-    CachedRow,
-    Decision,
-    Parameters,
-    RemovedError,
-    Renewal,
-)
+from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, CachedRow, Decision, Parameters, RemovedError, Renewal
 from kvref.engine.plans.store import Stored
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
