@@ -32,11 +32,7 @@ class Charset:
         self.varies = False  # characters of one set differ in bytes, and it is not UTF-8
 
     def decode(self, data: bytes) -> str:
-        """Return bytes as text.
-
-        Raises:
-            UnicodeDecodeError: `start` is the first byte that is none.
-        """
+        """Return bytes as text; raises UnicodeDecodeError whose `start` is the first byte that is none."""
         return data.decode()
 
     def encode(self, text: str) -> bytes:

@@ -119,11 +119,7 @@ def default_charset(version: str) -> str:
 
 
 def default_collation(charset: str, version: str) -> str:
-    """Return the default collation of a character set in a version of the server.
-
-    Raises:
-        KeyError: the character set is not one of those whose collations are listed here.
-    """
+    """Return the default collation of a character set in a server's version; raises KeyError if not listed here."""
     if version.startswith("5.") and charset in _OLDER_DEFAULTS:
         return _OLDER_DEFAULTS[charset]
     return _DEFAULTS[charset]

@@ -83,11 +83,7 @@ class Weights(dict[int, str]):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a collation compares by.
-
-    Args:
-        pairs: finds letters that count as one; each is replaced by the character given.
-    """
+    """The levels that a collation compares by; `pairs` finds letters that count as one, and their replacements."""
 
     levels: tuple[Weights, ...]
     pairs: tuple[re.Pattern[str], Mapping[str, str]] | None = None

@@ -17,12 +17,7 @@ from kvref.engine.rules import Rules
 
 @dataclass(slots=True)
 class Limits:
-    """How many reads and writes make a full batch.
-
-    Args:
-        reads: daemon_memcached_r_batch_size.
-        writes: daemon_memcached_w_batch_size.
-    """
+    """How many reads (daemon_memcached_r_batch_size) and writes (daemon_memcached_w_batch_size) fill a batch."""
 
     reads: int = 1
     writes: int = 1
@@ -32,11 +27,7 @@ class Limits:
 
 
 class Batch:
-    """What one connection has read and written since its last commit.
-
-    Args:
-        pending: what the memory cache gets with the commit.
-    """
+    """What one connection has read and written since its last commit; `pending` goes to the memory cache with it."""
 
     __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "begun", "number", "reads", "writes", "writing")
 
@@ -86,11 +77,7 @@ class Batch:
             yield FixSnapshot()
 
     def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
-        """Count a write that is through; returns why a full batch could not be committed.
-
-        Args:
-            failed: it was answered NOT_STORED, NOT_FOUND, EXISTS or with an error.
-        """
+        """Count a write, failed if it was not stored or deleted; returns why a full batch could not be committed."""
         self.writing = False
         if not failed:
             self.writes += 1

@@ -80,11 +80,7 @@ class Counters:
         self.touch_misses += not hit
 
     def count(self, command: c.Command, reply: Reply, *, missing_counted: bool) -> None:
-        """Count a command by its answer (count-001, count-002); get counts its words itself.
-
-        Args:
-            missing_counted: incr and decr of a missing key count as hits.
-        """
+        """Count a command by its reply (count-001, count-002), incr of a missing key as a hit if `missing_counted`."""
         names = counted(command, reply, missing_counted=missing_counted)
         if names:
             self.add(names)
@@ -113,11 +109,7 @@ COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.n
 
 
 def counters_of(name: str) -> tuple[str, ...]:
-    """Return the counters that add up to the commands of a name of `Row.metrics`.
-
-    Raises:
-        KeyError: there are none.
-    """
+    """Return the counters that add up to the commands of a name of `Row.metrics`; raises KeyError for others."""
     results = tuple(f"{name}_{result}" for result in ("hits", "misses", "badval") if f"{name}_{result}" in COUNTED)
     if results:
         return results

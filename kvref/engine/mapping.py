@@ -221,11 +221,7 @@ class Directory:
 
 
 def default_name(names: list[str], order: Callable[[str], Any]) -> Iterator[str]:
-    """Yield container names in the order in which they are candidates for the default mapping.
-
-    Args:
-        order: sort key of their column's collation.
-    """
+    """Yield container names as candidates for the default mapping, sorted by the sort key `order`."""
     if "default" in names:
         yield "default"
     yield from sorted((n for n in names if n != "default"), key=order)
@@ -280,11 +276,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
 
 
 def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
-    """Return the name of a mapping as a client wrote it: to the plugin a key of the column `containers.name`.
-
-    Args:
-        name: 0 to 250 bytes.
-    """
+    """Return a mapping's name as a client wrote it: to the plugin a key, 0 to 250 bytes, of `containers.name`."""
     malformed = naming.charset.malformed_at(name)
     if not rules.cuts_keys:
         return naming.charset.decode(name) if malformed is None else name.decode("utf-8", "replace")  # names nothing

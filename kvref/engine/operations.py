@@ -103,11 +103,7 @@ class Scan:
 
 @dataclass(slots=True)
 class ListedRow:
-    """What a listing of keys reads of a row.
-
-    Args:
-        size: bytes of the value, as SQL has them.
-    """
+    """What a listing of keys reads of a row; `size` is that of the value in bytes, as SQL has them."""
 
     key: Cell
     expiry: int | None

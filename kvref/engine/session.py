@@ -259,11 +259,7 @@ class Session:
         return first
 
     def mapping(self) -> Generator[Operation, Any, Mapping]:
-        """Return the bound mapping.
-
-        Raises:
-            RefusedError: a reload removed the bound mapping; another table is never used silently.
-        """
+        """Return the bound mapping; raises RefusedError if a reload removed it: no other table replaces it."""
         self.start()
         if self._bound is None:
             default = self.default
@@ -320,11 +316,7 @@ class Session:
         return Status.NOT_FOUND if mapping is None else (mapping, target.key)
 
     def check(self, mapping: Mapping) -> Generator[Operation, Any, None]:
-        """Look at the mapping's table before a row is read or written.
-
-        Raises:
-            UnfitError: it was dropped, or what is mapped of it is not there any more.
-        """
+        """Check the mapping's table before a row is read or written; raises UnfitError if it does not fit any more."""
         if mapping.fault:
             yield Recheck(mapping)
             if mapping.fault:
@@ -340,11 +332,7 @@ class Session:
             return None
 
     def existing(self, mapping: Mapping, key: bytes, now: int) -> Generator[Operation, Any, Row | None]:
-        """Return the row that a command works on, locked; None if there is none, or the key is empty.
-
-        Raises:
-            UnfitError: see `check`.
-        """
+        """Return the row that a command works on, locked; None if there is none, or the key is empty."""
         yield from self.check(mapping)
         cell = self.looked_up(mapping, key) if key else None
         yield from self.batch.write()
@@ -361,11 +349,7 @@ class Session:
         return Item(word, shown_flags(row.flags), data, (row.cas or 0) % (1 << 64))
 
     def end_batch(self) -> Generator[Operation, Any, Reply]:
-        """Commit what is open: the connection was idle, or is gone.
-
-        Returns:
-            OK, or the cause; then the batch is lost, unless it is still open.
-        """
+        """Commit an idle or closed connection's batch; returns OK, or why it is lost, unless it is still open."""
         fault = None
         try:
             reason = yield from self.batch.commit()
@@ -378,11 +362,7 @@ class Session:
         return Status.OK if reason is None else ServerError(reason, fault)
 
     def check_reply(self, size: int) -> None:
-        """Bound what one get can make the server keep.
-
-        Raises:
-            RefusedError: more than `reply_size_max` bytes.
-        """
+        """Raise RefusedError if the items found for one get have more than `reply_size_max` bytes."""
         if size > (most := self.shared.reply_size_max):
             raise RefusedError(ServerError(f"out of memory writing get response: more than {most} bytes"))
 
@@ -392,11 +372,7 @@ class Session:
         return self.rules.refused_set_removes and self.shared.oversized_set_removes
 
     def expired(self, expiry: int | None, now: int) -> bool:
-        """Return whether a row that a command has looked up is expired.
-
-        Args:
-            expiry: the row's, see `Rules.is_over`.
-        """
+        """Return whether a row that a command has looked up is expired, see `Rules.is_over`."""
         return bool(expiry) and self.rules.is_over(expiry, max(now, self.shared.clock()))
 
     def finds_expired(self, expiry: int | None, now: int) -> bool:
@@ -407,11 +383,7 @@ class Session:
         return expired
 
     def is_another(self, cas: int | None, requested: int) -> bool:
-        """Return whether the found item has another cas number than a binary request.
-
-        Args:
-            requested: the request's; 0 matches any.
-        """
+        """Return whether an item has another cas number than a binary request, whose 0 matches any."""
         return bool(requested) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != requested
 
     def next_cas(self) -> int:

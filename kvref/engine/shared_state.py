@@ -68,11 +68,7 @@ class Marks:
         return bool(self._marks)
 
     def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
-        """Return the mark of an item.
-
-        Args:
-            key: of the item, in any spelling.
-        """
+        """Return the mark of an item, whose key may be in any spelling."""
         if not self.any:
             return UNMARKED
         content, mark = self._mark_at(self._place(mapping, key))
@@ -241,11 +237,7 @@ class VBuckets:
 
 
 class Verbosity:
-    """The level that `stats settings` shows, 0 at the start.
-
-    Args:
-        number: one that holds it, as another holder of the same number left it; None: a new one.
-    """
+    """The level that `stats settings` shows, 0 at the start; `number` is memory shared with other processes."""
 
     def __init__(self, number: list[int] | memoryview | None = None) -> None:
         self._number = [0] if number is None else number
@@ -260,11 +252,7 @@ class Verbosity:
 
 
 class Crawler:
-    """A switch for all connections, which is on at the start.
-
-    Args:
-        disabled: one number that holds it, 0 for on, as another holder of the same number left it; None: a new one.
-    """
+    """A switch for all connections, on at the start; `disabled` is memory shared with other processes, 0 for on."""
 
     def __init__(self, disabled: bytearray | memoryview | None = None) -> None:
         self._disabled = bytearray(1) if disabled is None else disabled

@@ -65,11 +65,7 @@ def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows
 
 
 def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, engine_first: bool) -> StatRows:
-    """Return the rows of `stats`.
-
-    Args:
-        engine_first: the order of the binary protocol (stat-001).
-    """
+    """Return the rows of `stats`, in the binary protocol those of the engine first (stat-001); see `general`."""
     names, engine = _general(own, newer=newer), ENGINE
     if newer and "curr_items" not in own:
         engine = [name for name in ENGINE if name != "curr_items"]  # 0 would be taken for an empty table
@@ -96,11 +92,7 @@ def _general(own: dict[str, str], *, newer: bool) -> list[str]:
 
 
 def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
-    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012).
-
-    Args:
-        empty: it shows classes without items, as memcached 1.6 does, not a lack of memory.
-    """
+    """Answer `stats cachedump SLAB LIMIT`: no items, or a lack of memory unless `empty`, as in 1.6 (count-012)."""
     if len(limits) < 2:
         return Line(BAD_LINE)
     slab, limit = unsigned(limits[0]), unsigned(limits[1])

@@ -84,11 +84,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
 
 
 def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
-    """Turn a value, or one part of it, into a value column's content.
-
-    Raises:
-        RefusedError: it does not fit the column.
-    """
+    """Return the value column's content for a value or a part of it; raises RefusedError if it does not fit."""
     if column.kind is Kind.INTEGER:
         return _integer(column, data, rules, "value")
     cell = decoded(column, data, rules)
@@ -189,11 +185,7 @@ def _strtok_parts(data: bytes, separator: bytes) -> list[bytes | None]:
 
 
 def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
-    """Return bytes as the column's cells are: text over UTF-8, else bytes.
-
-    Raises:
-        RefusedError: malformed text that the profile refuses.
-    """
+    """Return bytes as cells are: text over UTF-8, else bytes; raises RefusedError for refused malformed text."""
     if column.kind is Kind.BYTES:
         return data
     charset = column.charset

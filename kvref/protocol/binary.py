@@ -199,11 +199,7 @@ def _refused(header: Header, status: int, removes: bytes = b"") -> c.Refused:
 
 
 def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> bytes:
-    """Return the bytes of a reply, empty where the command is quiet about it.
-
-    Args:
-        cas: number that the command gave a row, 0 for none.
-    """
+    """Return the bytes of a reply, empty where the command is quiet about it; `cas` is that of a row it wrote, or 0."""
     match reply:
         case r.Items():
             return _item(frame, reply)

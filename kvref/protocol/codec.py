@@ -16,11 +16,7 @@ _ANY: Final = c.Get([], with_cas=False)  # an error has the same bytes for all c
 
 
 def parser(first: bytes, rules: WireRules) -> Parser:
-    """Return the parser of a connection: its first byte decides for good (switch-001).
-
-    Args:
-        first: what arrived first, not empty.
-    """
+    """Return the parser of a connection, which its first byte decides for good (switch-001)."""
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
 
 
@@ -42,22 +38,13 @@ def begins_with_write(data: bytes, *, is_binary: bool) -> bool:
 
 
 def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
-    """Return the bytes of a reply in the protocol of its command.
-
-    Args:
-        cas: cas number that the command gave a row, 0 for none; only binary replies have it.
-    """
+    """Return the bytes of a reply in the protocol of its command; `cas` as of `binary.encode`."""
     if command.frame is None:
         return text.encode(command, reply)
     return binary.encode(command, command.frame, reply, cas)
 
 
 def replaced(reply: bytes, error: ServerError) -> bytes:
-    """Return the bytes of an error in place of a reply that is encoded, in its protocol.
-
-    Args:
-        reply: of one command, not empty.
-        error: without `fault`.
-    """
+    """Return the bytes of an error, without fault, in place of an encoded reply to one command, in its protocol."""
     frame = binary.frame_of(reply)
     return text.encode(_ANY, error) if frame is None else binary.encode(_ANY, frame, error, 0)

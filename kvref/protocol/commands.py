@@ -282,11 +282,7 @@ class Crawled(Enum):
 
 @dataclass(slots=True)
 class KeyDump(_Request):
-    """List the keys of all items (`lru_crawler metadump`).
-
-    Args:
-        cursor: where the listing goes on, as the part before it says; None: at the beginning.
-    """
+    """List all keys (`lru_crawler metadump`), from the cursor of the part before; None: from the beginning."""
 
     items: Crawled
     cursor: Any = None

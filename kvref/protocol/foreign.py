@@ -23,20 +23,12 @@ _OPENINGS: Final = {
 
 
 def is_http(words: Sequence[bytes]) -> bool:
-    """Return whether a line that begins with no known verb is an HTTP request line.
-
-    Args:
-        words: the words of the line. As in memcached 1.6 (process_command_ascii, proto_text.c), the last one decides.
-    """
+    """Return whether the last word makes a line an HTTP request (process_command_ascii, proto_text.c)."""
     return bool(words) and words[-1].startswith(_HTTP_VERSION)
 
 
 def opening(data: bytes | bytearray) -> str:
-    """Return the name of the protocol that a connection opens with, or an empty string.
-
-    Args:
-        data: everything that the client has sent so far, before any command was taken from it.
-    """
+    """Return the protocol that the first bytes of a connection open, or an empty string."""
     return next((name for name, pattern in _OPENINGS.items() if pattern.match(data)), "")
 
 

@@ -43,11 +43,7 @@ def refused(command: c.Refused, length: int | None, rules: WireRules) -> Parsed:
 
 
 def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
-    """Return a storage line that waits for its data, or a rejected one if the data is too large.
-
-    Args:
-        length: 0 or more.
-    """
+    """Return a storage line that waits for its data, or a rejected one if the data is too large."""
     if fits(length, store.word, rules):
         return Block(store, length)
     removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""

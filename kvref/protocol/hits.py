@@ -9,20 +9,12 @@ SHOWN: Final = b"VALUE %b %d %d\r\n%b\r\n"  # one hit of a get: word, flags, len
 
 
 def shown(word: bytes, flags: int, data: bytes) -> bytes:
-    """Return one hit of a get, without END.
-
-    Args:
-        flags: 0 to 2^32-1.
-    """
+    """Return one hit of a get, without END; flags are 0 to 2^32-1."""
     return SHOWN % (word, flags, len(data), data)
 
 
 def numbered(hit: bytes, cas: int) -> bytes:
-    """Return what `shown` returned as a gets shows it.
-
-    Args:
-        cas: its cas number, 0 to 2^64-1.
-    """
+    """Return what `shown` returned as a gets shows it, with a cas number of 0 to 2^64-1."""
     end = hit.index(b"\r\n")
     return b"%b %d%b" % (hit[:end], cas, hit[end:])
 

@@ -31,11 +31,7 @@ LONG_LINE: Final = b"CLIENT_ERROR line of more than %d bytes (line_size_max)"
 
 
 class TextParser(Input):
-    """Parse the text protocol incrementally.
-
-    Args:
-        opening: no line was taken yet.
-    """
+    """Parse the text protocol incrementally; `opening`: no line was taken yet."""
 
     __slots__ = ("_block", "_opening", "_scanned", "_too_long")
 
@@ -156,11 +152,7 @@ def bad_chunk(store: c.Store | c.MetaSet) -> c.Refused:
 
 
 def parse_line(line: bytes, rules: WireRules) -> Parsed:
-    """Parse one line without its line end.
-
-    Args:
-        line: the bytes in front of LF, one CR removed.
-    """
+    """Parse the bytes of a line in front of LF, one CR removed."""
     if b"\0" in line and rules.nul_ends_line:
         line = line[: line.index(b"\0")]
     words = [word for word in line.split(b" ") if word]

@@ -161,11 +161,7 @@ class Cache:
         self._size = 0
 
     def flush(self, delay: int, now: int) -> None:
-        """Drop all items, now or at the end of a delay those that were written before (more:policy-120).
-
-        Args:
-            delay: seconds as memcached reads them; 0 or less is now.
-        """
+        """Drop all items, now or after `delay` seconds those written before; 0 or less is now (more:policy-120)."""
         if delay <= 0:
             self.clear()
         else:

@@ -66,11 +66,7 @@ class GroupMarks:
 
 
 class MetaReads:
-    """Decide the meta commands of one mapping that write nothing.
-
-    Args:
-        session: with the rights of the connections.
-    """
+    """Decide the meta commands of one mapping that write nothing; `session` has the rights of the connections."""
 
     def __init__(self, bound: Bound, session: Session) -> None:
         self._bound = bound
@@ -99,11 +95,7 @@ class MetaReads:
 
 
 class MetaWrites(MetaReads):
-    """Decide the meta commands of one mapping that may write.
-
-    Args:
-        session: with the rights of the connections.
-    """
+    """Decide the meta commands of one mapping that may write; `session` has the rights of the connections."""
 
     def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:
         super().__init__(bound, session)

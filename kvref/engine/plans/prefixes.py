@@ -35,11 +35,7 @@ class PrefixCounting:
         return decision
 
     def _count(self, command: c.Command, counted: Sequence[tuple[str, ...]], *, done: bool) -> None:
-        """Note what is to be counted.
-
-        Args:
-            done: it is not rejected; one that is rejected counts in `record.rejected`.
-        """
+        """Note what to count; `done`: the command is not rejected (`record.rejected` counts those that are)."""
         prefixes, effects = self._bound.counters.prefixes, self._bound.effects
         found = [each in _FOUND for each in counted if each in _LOOKED_UP]
         match command:

@@ -79,11 +79,7 @@ def several_of(plan: Plan) -> SeveralTouched | None:
 
 
 def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
-    """Return the bytes of the reply to the record of a plan, empty for the words of a gat whose reply comes elsewhere.
-
-    Args:
-        cas: number that the command gave a row, 0 for none.
-    """
+    """Return the bytes of the reply to a record; empty for a word of a gat whose reply another word has."""
     line = encode(record, reply, cas)
     several = several_of(plan)
     if several is None:

@@ -41,11 +41,7 @@ class Retrieval:
     def get_many(
         self, rows: list[CachedRow], keys: tuple[bytes, ...], command: tuple[bool, tuple[bytes, ...]]
     ) -> bytes:
-        """Return the reply to a get of several words; raises RefusedError, see `Session.check_reply`.
-
-        Args:
-            command: whether it shows cas numbers, and its words, see `get`.
-        """
+        """Return the reply to a get of several words: with cas numbers or not, and the words, see `get`."""
         cas, words = command
         items = []
         size = 0
@@ -105,11 +101,7 @@ class SeveralTouched:
         self._refused_at = place
 
     def reply(self, place: int, item: bytes) -> bytes:
-        """Note what a word shows; return the reply if it is the last one.
-
-        Args:
-            item: empty if there is no row.
-        """
+        """Note what a word shows, empty if there is no row; return the reply if the word is the last one."""
         if self._refused_at == place:
             self._refused_at = self.count
         self._items[place] = item

@@ -170,11 +170,7 @@ class Deletion:
         return b"" if quiet else status.value, new, None
 
     def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
-        """Return the outcome of a delete and the row afterwards, None if it stays; see `delete.refusal`.
-
-        Args:
-            number: the cas number that it must have, 0 for any.
-        """
+        """Return the outcome and the row afterwards, None if it stays; `number` is its required cas number, 0: any."""
         bound = self._bound
         if bound.hides(row):
             bound.counted.append(self._missed)

@@ -106,11 +106,7 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
 
 
 def first_number(session: Session, mapping: Mapping, initial: int) -> int:
-    """Return the number that is stored where a request creates the row with a number.
-
-    Raises:
-        RefusedError: the column cannot hold it.
-    """
+    """Return the number to store where a request creates the row; raises RefusedError if the column cannot hold it."""
     first = mapping.values[0]
     if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
         session.next_cas()

@@ -40,11 +40,7 @@ def crawl(session: Session, command: c.Crawl) -> Reply:
 
 
 def dump(session: Session, command: c.KeyDump, now: int) -> OperationGen:
-    """List a page of the keys of the mapping in force; the reply has the command that lists the others.
-
-    Raises:
-        RefusedError, UnfitError: as a get of a key.
-    """
+    """List a page of the keys of the mapping in force; the reply has the command that lists the others."""
     if command.cursor is None:
         refusal = _refusal(session, command.items)
         if refusal is not None:

@@ -63,11 +63,7 @@ class Found:
 
 
 def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
-    """Answer one item, after another time was set, or an empty one was stored where there was none (T, N).
-
-    Raises:
-        RefusedError: a range, or a time that the mapping cannot keep.
-    """
+    """Answer one item, after setting another time (T), or after storing an empty one if there is none (N)."""
     target = yield from session.resolve(command.word, switches=True)
     found, created = None, False
     if not isinstance(target, Status):
@@ -103,11 +99,7 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
 def answer(
     session: Session, marks: ItemState, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool
 ) -> r.Meta:
-    """Return the reply for an item, with the client's part in recaching it (W, X, Z).
-
-    Args:
-        created: this command has stored it.
-    """
+    """Return the reply for an item, `created` by this command or not, with what the client is to recache (W, X, Z)."""
     entry, mapping, key = found.entry, found.mapping, found.at[1]
     with marks.exclusive():
         mark = marks.of(mapping, key, entry)
@@ -207,11 +199,7 @@ def check_markable(mapping: Mapping) -> None:
 
 
 def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
-    """Give an item another cas number, so that a write of who has read it before fails; return its entry.
-
-    Raises:
-        RefusedError: the table refuses the row.
-    """
+    """Give an item another cas number, so that writes with the earlier one fail; return its entry."""
     if found.row is None:
         cache = session.shared.cache
         entry = replace(found.entry, cas=next(cache.numbers))
@@ -227,22 +215,14 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
 
 
 def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaArithmetic, now: int) -> None:
-    """Refuse times that a mapping cannot keep before anything is written, see `time_asked`.
-
-    Args:
-        command: one that may store an item and set its time.
-    """
+    """Refuse times that a mapping cannot keep before anything is written, see `time_asked`."""
     for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
         if time is not None:
             time_asked(session, mapping, time, now)
 
 
 def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
-    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T).
-
-    Raises:
-        RefusedError: a time that the mapping cannot keep.
-    """
+    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T)."""
     if command.exptime is not None:
         target = yield from session.resolve(command.word, switches=True)
         if not isinstance(target, Status):

@@ -40,11 +40,7 @@ class Range:
 
 
 def parse(key: bytes) -> Range | None:
-    """Return the range of a range word, or None for an ordinary key.
-
-    Args:
-        key: the word, or what is left of it behind mapping and delimiter.
-    """
+    """Return the range of a word without mapping and delimiter, or None for an ordinary key."""
     first = _BOUND.match(key)
     if first is None:
         return None
@@ -112,11 +108,7 @@ def scan(
 
 
 def _ends(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell, _ClusteredEnd | None]:
-    """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise.
-
-    Raises:
-        RefusedError: no key of the column can be compared with an end.
-    """
+    """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise."""
     low, high = bound_cell(session, mapping, wanted.low), bound_cell(session, mapping, wanted.high)
     if wanted.high is None or not (session.rules.lossy_ranges and mapping.secondary):
         return low, high, None
@@ -175,22 +167,14 @@ def _stored(column: Column, cell: Cell) -> bytes:
 
 
 def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationGen:
-    """Close the connection if the table has a NULL key: down an index it comes last, where SQL's bounds leave it out.
-
-    Raises:
-        RefusedError: the connection is closed (more:nullrange-006).
-    """
+    """Close the connection if there is a NULL key, which comes last in a descending index (more:nullrange-006)."""
     rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
     if rows and rows[0].key is None and not session.expired(rows[0].expiry, now):
         raise RefusedError(Closed())
 
 
 def bound_cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
-    """Return what the key column is compared with for a bound of a range; None where there is no bound.
-
-    Raises:
-        RefusedError: no key of the column can be compared with it.
-    """
+    """Return what a bound compares the key column with, None without bound; raises RefusedError if it cannot."""
     if bound is None:
         return None
     if session.rules.lossy_ranges:

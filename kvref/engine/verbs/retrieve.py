@@ -77,11 +77,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
 def _rows(
     session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes], *, named: bool
 ) -> Generator[Operation, Any, tuple[list[r.Item], bool, int]]:
-    """Return the items of a range, whether the plugin comes to its end, and how many words behind it are dealt with.
-
-    Args:
-        named: the range names its mapping.
-    """
+    """Return the items of a range, whether the plugin comes to its end, and how many of the next words are answered."""
     frame = command.frame
     first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
@@ -127,11 +123,7 @@ def _one_for_each_word(
 
 
 def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
-    """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open.
-
-    Args:
-        reads: of the batch, most often one.
-    """
+    """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open."""
     batch = session.batch
     if reads:
         for _ in range(reads):
@@ -144,11 +136,7 @@ def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
 
 
 def count_read(session: Session) -> Generator[Operation, Any, None]:
-    """Count a read of the batch.
-
-    Raises:
-        RefusedError: that made the batch full, and it is lost.
-    """
+    """Count a read of the batch; raises RefusedError if that made the batch full, and it is lost."""
     reason = yield from session.batch.read()
     if reason is not None:
         raise RefusedError(r.ServerError(reason))
@@ -199,11 +187,7 @@ def touch(session: Session, command: c.Touch, now: int) -> OperationGen:
 
 
 def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> OperationGen:
-    """Answer the words in their order, and give each row that is found another time before the next word is read.
-
-    Raises:
-        RefusedError: see `touched`; what came before it is touched.
-    """
+    """Answer the words in order; each row has its other time before the next is read, also if that fails."""
     items: list[r.Item] = []
     size = 0
     for word in command.words:
@@ -277,11 +261,7 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
 
 
 def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
-    """Return the UNIX second that a row shall be over after; 0: never.
-
-    Raises:
-        RefusedError: the mapping has no expiry column, or the column cannot store this time.
-    """
+    """Return the UNIX second after which a row expires, 0: never; raises RefusedError if no column can store it."""
     if mapping.expiry is None and exptime and not is_over(session, exptime):
         # A set stores at least its value; a touch without an expiry column would do nothing at all.
         raise RefusedError(

@@ -36,11 +36,7 @@ _LARGEST_CAS: Final = (1 << 63) - 1  # that a store counts up to
 
 
 def store(session: Session, command: c.Store, now: int) -> OperationGen:
-    """Run one storage command.
-
-    Raises:
-        RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
-    """
+    """Run one storage command; raises RefusedError if key, value or time do not fit and the profile does not cut."""
     if session.rules.first_store_opens_default and session.start() and session.default and session.default.fault:
         # innodb_allocate opens a mapping before `@@` is read.
         return ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
@@ -56,12 +52,7 @@ def store(session: Session, command: c.Store, now: int) -> OperationGen:
 def write(
     session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int, *, undivided: bool = False
 ) -> OperationGen:
-    """Run a storage command on the row of one key.
-
-    Args:
-        key: not empty.
-        undivided: the value is the first column's, whatever separators are in it.
-    """
+    """Store under a key, which is not empty; if `undivided`, the value is the first column's, separators included."""
     yield from session.check(mapping)
     begun = session.rules.unfit_key_fails
     if begun:
@@ -98,11 +89,7 @@ def write(
 
 
 def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> Status | None:
-    """Return the reply to a storage command whose condition does not hold, None where it holds.
-
-    Args:
-        found: the row of its key, None where there is none.
-    """
+    """Return the reply to a storage command whose condition does not hold for the row, None where it holds."""
     over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
     present = found is not None and not over
     reply = unmet(session, command.verb, present, None if found is None else found.cas, command.cas)
@@ -201,11 +188,7 @@ def appended(
     found: tuple[Cell, ...],
     split: Callable[[bytes], tuple[Cell, ...]] | None = None,
 ) -> tuple[Cell, ...]:
-    """Return the value columns after an append or prepend.
-
-    Raises:
-        RefusedError: the columns cannot hold the value, or it is too large.
-    """
+    """Return the value columns after an append or prepend; raises RefusedError if they cannot hold the value."""
     rules, separator = session.rules, session.shared.directory.separator
     # The plugin takes the request's flags for the number of a value column (seen on both versions).
     index = flags if not rules.append_joined and flags < len(mapping.values) else 0
@@ -255,11 +238,7 @@ def _signed_flags(column: Column, flags: int) -> int:
 
 
 def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int) -> None:
-    """Refuse flags and times that their columns cannot hold, where the profile does not keep their low bits.
-
-    Raises:
-        RefusedError: the reply names the column.
-    """
+    """Refuse flags and times that their columns cannot hold, where the profile does not store their low bits."""
     if not checks_numbers(session.rules, command.verb):
         return
     check_time(mapping, _time(session, command, now))
@@ -294,11 +273,7 @@ def _time(session: Session, command: c.Store, now: int) -> int:
 
 
 def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
-    """Return the UNIX second that a client's time means; 0 is 0: never; OVER: it has passed already.
-
-    Args:
-        from_now: it does so however large.
-    """
+    """Return the UNIX second of a client's time; 0: never; OVER: it has passed; `from_now`: always relative."""
     if is_over(session, exptime):
         return OVER
     # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
