@@ -10,7 +10,7 @@ from kvref.collations import weights
 from kvref.collations.names import Collation
 
 # Weights of longer texts are not cached: they are values in an ORDER BY, hardly keys.
-MAX_KEPT: Final = 250
+MAX_CACHED: Final = 250
 
 
 class Order:
@@ -52,7 +52,7 @@ class Order:
     def _key(self, text: str) -> str:
         if not self._read:
             self._read_table()
-        return self._kept(text) if len(text) <= MAX_KEPT else self._weigh(text)
+        return self._kept(text) if len(text) <= MAX_CACHED else self._weigh(text)
 
     def _read_table(self) -> None:
         if self._collation.family != "code-point":  # there a text is its own key

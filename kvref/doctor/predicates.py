@@ -232,7 +232,7 @@ PREDICATES: Final[dict[str, Predicate]] = {
     "no-primary-key": table_when(lambda s: is_secondary(s) and "PRIMARY" not in s.table.unique),
     "primary-key-beside": _primary_key_on_others,
     "two-indexes-on-key": key_when(lambda s: list(s.table.unique.values()).count((s.mapping.key.name,)) > 1),
-    "composite-primary-key": key_when(lambda s: s.mapping.blind),
+    "composite-primary-key": key_when(lambda s: s.mapping.unsearchable),
     "key-among-values": key_when(lambda s: s.mapping.key in s.mapping.values),
     "value-named-twice": lambda s: _repeated(c.name for c in s.mapping.values),
     "one-value": single_when(lambda _: True),

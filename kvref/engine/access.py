@@ -53,7 +53,7 @@ class Access:
         lists = whole if self.list_keys is None else self.list_keys
         object.__setattr__(self, "rights", rights | c.Right.LIST_KEYS if lists else rights)
 
-    def shows(self, mapping: Mapping, naming: Naming) -> bool:
+    def includes(self, mapping: Mapping, naming: Naming) -> bool:
         """Return whether there is this mapping for them."""
         return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
 

@@ -50,7 +50,7 @@ class Batch:
         return self.reads > 0 or self.writes > 0 or self.begun
 
     @property
-    def reads_alone(self) -> bool:
+    def reads_unbatched(self) -> bool:
         """Return whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
         return self._limits.reads == 1 and not self.writes
 
@@ -119,7 +119,7 @@ class Batch:
         reads, writes = self.reads, self.writes
         reason = yield from self.commit()
         self.reopened()
-        if self._rules.switch_keeps_count:
+        if self._rules.switch_preserves_count:
             self.reads, self.writes = reads, writes  # wbatch-070
         return reason
 

@@ -52,14 +52,14 @@ class Counters:
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
         """Count what a word of a get found."""
         self.prefixes.got(word, hit=hits > 0)
-        self.looked_up(hits, misses)
+        self.count_gets(hits, misses)
 
     def found(self) -> None:
         """Count a key that a get looked up and found; no prefix of it."""
         self.cmd_get += 1
         self.get_hits += 1
 
-    def looked_up(self, hits: int, misses: int) -> None:
+    def count_gets(self, hits: int, misses: int) -> None:
         """Count keys that gets looked up; no prefixes of them."""
         self.cmd_get += hits + misses
         self.get_hits += hits

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
-from kvref.engine.cache.dispatch import Verb, through
+from kvref.engine.cache.dispatch import Verb, run_by_policy
 from kvref.engine.cache.memory import Policy
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
@@ -64,21 +64,21 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
         reply = answer(session, command)
     else:
         try:
-            reply = yield from _looked_for(session, command, now)
+            reply = yield from _run_handler(session, command, now)
         finally:
-            session.leave()
+            session.restore_binding()
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 
-def _looked_for(session: Session, command: c.Command, now: int) -> OperationGen:
+def _run_handler(session: Session, command: c.Command, now: int) -> OperationGen:
     """Run a verb that looks for items; a command that has a mapping for itself alone is a batch of its own."""
     policy, verb = session.shared.directory.policies.of(command), HANDLERS[type(command)]
     if policy is Policy.TABLE:
         reply = yield from _in_table(verb, session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, _in_table, policy)
-    if session.inside and session.batch.open:
+        reply = yield from run_by_policy(session, command, now, verb, _in_table, policy)
+    if session.temporarily_bound and session.batch.open:
         try:
             reason = yield from session.batch.switched()
         except _STOPS as stop:
@@ -150,6 +150,6 @@ def _failed(session: Session, command: c.Command, of_delete: r.Reply = r.Status.
         case c.Get():
             return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
         case c.FlushAll():
-            return delete.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
+            return delete.NOT_FLUSHED if session.rules.flush_reports_failure else r.Status.OK
         case _:
             return arithmetic.NOT_COUNTED

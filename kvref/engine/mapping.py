@@ -91,7 +91,7 @@ class Mapping:
         clustered: with a secondary index, the first column of InnoDB's clustered index; None if that is a hidden row
             ID, or of a type whose bytes are not known.
         descending: the key's index is descending.
-        blind: no key finds a row (an index of more columns than the key, which one profile accepts).
+        unsearchable: no key finds a row (an index of more columns than the key, which one profile accepts).
         not_null: columns without NULL in which the store must prevent NULL itself.
         hidden: the table has a hidden column of a FULLTEXT index.
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
@@ -119,7 +119,7 @@ class Mapping:
     secondary: bool = False
     clustered: Column | None = None
     descending: bool = False
-    blind: bool = False
+    unsearchable: bool = False
     not_null: frozenset[str] = frozenset()
     hidden: bool = False
     beginning: int = 0
@@ -134,7 +134,7 @@ class Mapping:
     def __post_init__(self) -> None:
         self.identity = self.identity or self.source
 
-    def place_in(self, store: str) -> None:
+    def assign_store(self, store: str) -> None:
         """Note that the mapping is one of a store with this name."""
         self.store, self.identity = store, f"{store}:{self.source}"
 
@@ -144,7 +144,7 @@ class Mapping:
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
         if store:
-            self.place_in(store)
+            self.assign_store(store)
 
     @property
     def label(self) -> bytes:
@@ -178,7 +178,7 @@ class Directory:
         separator: value of separator, 1 to 32 bytes.
         known: mappings read so far and kept until the next reload.
         generation: counts reloads, so that a session notices one.
-        by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
+        by_exact_name: a mapping is found again only under its row's own spelling, not under any equal name.
         policies: what the table and the memory cache are each for.
         usable: the mappings of all usable rows as they were read, to be shown.
         parts: of several stores, what each of them has read.
@@ -190,7 +190,7 @@ class Directory:
     separator: bytes = DEFAULT_SEPARATOR
     known: dict[str, Mapping] = field(default_factory=dict)
     generation: int = 0
-    by_spelling: bool = False
+    by_exact_name: bool = False
     policies: Policies = field(default_factory=Policies)
     usable: tuple[Mapping, ...] = ()
     parts: tuple[Directory, ...] = field(default=(), repr=False, compare=False)
@@ -199,23 +199,23 @@ class Directory:
     def options(self) -> tuple[object, ...]:
         """Return what decides, of the configuration, how words are read and where commands look."""
         naming = self.naming.charset.name, self.naming.width
-        return self.delimiter, self.separator, self.policies, self.by_spelling, naming
+        return self.delimiter, self.separator, self.policies, self.by_exact_name, naming
 
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
-        return self.known.get(self._kept_under(name))
+        return self.known.get(self._key_of(name))
 
     def remember(self, mapping: Mapping) -> None:
         """Keep a mapping that was read; one that is kept already stays (innodb_config_container, HASH_INSERT)."""
-        self.known.setdefault(self._kept_under(mapping.name), mapping)
+        self.known.setdefault(self._key_of(mapping.name), mapping)
 
-    def _kept_under(self, name: str) -> str:
-        return name if self.by_spelling else self.naming.fold(name)
+    def _key_of(self, name: str) -> str:
+        return name if self.by_exact_name else self.naming.fold(name)
 
     def replace(self, other: Directory) -> None:
         """Put a freshly read configuration in force for every session."""
         self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
-        self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
+        self.naming, self.known, self.by_exact_name = other.naming, other.known, other.by_exact_name
         self.policies, self.usable, self.parts = other.policies, other.usable, other.parts
         self.generation += 1
 

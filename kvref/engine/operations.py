@@ -150,14 +150,14 @@ class Insert:
 class Update:
     """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it.
 
-    `keeps_value`: no other columns than cas and expiry, where they are mapped, are written: nothing else differs.
+    `value_unchanged`: no other columns than cas and expiry, where they are mapped, are written: nothing else differs.
     """
 
     mapping: Mapping
     key: Cell
     row: Row
     clear_unmapped: bool
-    keeps_value: bool = False
+    value_unchanged: bool = False
 
 
 @dataclass(slots=True)

@@ -76,7 +76,7 @@ class Marks:
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
         """Set the mark of an item, see `of`."""
-        self._keep_mark(self._place(mapping, key), (content_of(entry), mark))
+        self._store_mark(self._place(mapping, key), (content_of(entry), mark))
 
     def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
         """Note that a client has received the instruction to recache an item, see `of`."""
@@ -85,14 +85,14 @@ class Marks:
     def saved(self, mapping: Mapping, key: bytes) -> Callable[[], None]:
         """Return what sets the mark at this place as it is now."""
         place = self._place(mapping, key)
-        return partial(self._keep_mark, place, self._mark_at(place))
+        return partial(self._store_mark, place, self._mark_at(place))
 
     def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
         """Return the content that a mark belongs to, and the mark."""
         return self._marks.get(place, (0, UNMARKED))
 
-    def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
-        _keep(self._marks, place, mark, self._limit)
+    def _store_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
+        _store(self._marks, place, mark, self._limit)
 
     def _place(self, mapping: Mapping, key: bytes) -> _Item:
         self.log(mapping)
@@ -137,7 +137,7 @@ class Marks:
                 access = Access(access.time)
             if access.content is None:
                 access = access._replace(content=content)
-                self._keep_access(at, access)
+                self._store_access(at, access)
         return access
 
     @property
@@ -164,13 +164,13 @@ class Marks:
     def _settle(self, source: _Source) -> None:
         identity, log = self._logs[source]
         for key, access in replay(log.take(), identity, lambda key: self._access((source, key))).items():
-            self._keep_access((source, key), access)
+            self._store_access((source, key), access)
 
     def _access(self, at: _Item) -> Access:
         return self._accesses.get(at, UNKNOWN)
 
-    def _keep_access(self, at: _Item, access: Access) -> None:
-        _keep(self._accesses, at, access, self._limit)
+    def _store_access(self, at: _Item, access: Access) -> None:
+        _store(self._accesses, at, access, self._limit)
 
 
 def content_of(entry: Entry) -> int:
@@ -178,7 +178,7 @@ def content_of(entry: Entry) -> int:
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data)) & _64_BITS
 
 
-def _keep(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
+def _store(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
     kept[at] = value
     kept.move_to_end(at)
     if len(kept) > limit:

@@ -299,7 +299,7 @@ def stored_integer(column: Column, number: int) -> bytes:
     return ((number - column.low) % span).to_bytes((span.bit_length() - 1) // 8, "big")
 
 
-def slipped(mapping: Mapping, row: Row) -> Row:
+def as_stored(mapping: Mapping, row: Row) -> Row:
     """Return a row as it reads after it was written.
 
     InnoDB finds fixed-length columns by adding up lengths, so the bytes of later columns of the record move forward

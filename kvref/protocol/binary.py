@@ -171,7 +171,7 @@ class BinaryParser(Input):
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE, removes)
         end = value_at if opcode.leaves_value else value_at + header.value_length
-        if len(self._buffer) < end and self._holds_too_much(value_at):
+        if len(self._buffer) < end and self._exceeds_limit(value_at):
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE)
         if len(self._buffer) < end:

@@ -133,7 +133,7 @@ class MetaRequest(_Request):
     def has(self, letter: bytes) -> bool:
         return letter in [option[:1] for option in self.options]
 
-    def asks_before(self, letter: bytes, *others: bytes) -> bool:
+    def precedes(self, letter: bytes, *others: bytes) -> bool:
         """Return whether this flag precedes the first of the others: memcached handles flags in order."""
         return next((option[:1] == letter for option in self.options if option[:1] in {letter, *others}), False)
 

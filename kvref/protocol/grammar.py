@@ -145,12 +145,12 @@ def touch(words: list[bytes], rules: WireRules) -> Parsed:
     noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
     if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
-    exptime, refusal = _time_asked(words[2], rules)
+    exptime, refusal = _requested_time(words[2], rules)
     return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
 
 
 def get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
-    exptime, refusal = _time_asked(words[1], rules)
+    exptime, refusal = _requested_time(words[1], rules)
     if refusal:
         return c.Refused(refusal)
     if max(map(len, words)) > rules.key_limit:
@@ -158,7 +158,7 @@ def get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
     return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
 
 
-def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
+def _requested_time(word: bytes, rules: WireRules) -> tuple[int, bytes]:
     exptime = numbers.signed(word)
     return (0, NO_EXPTIME) if exptime is None else time_read(exptime, rules)
 

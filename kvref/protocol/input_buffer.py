@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.protocol.rules import WireRules
 
-MAX_VALUE_AHEAD: Final = 64 << 20  # bytes
+MAX_BUFFERED_VALUE: Final = 64 << 20  # bytes
 
 
 class Input:
@@ -61,9 +61,9 @@ class Input:
         with memoryview(self._buffer) as view:
             return bytes(view[start:end])
 
-    def _holds_too_much(self, start: int) -> bool:
+    def _exceeds_limit(self, start: int) -> bool:
         """Return whether more of a value has arrived than is kept, where the profile takes values of any length."""
-        return self._rules.value_limit is None and len(self._buffer) - start > MAX_VALUE_AHEAD
+        return self._rules.value_limit is None and len(self._buffer) - start > MAX_BUFFERED_VALUE
 
     def _compact(self) -> None:
         del self._buffer[: self._position]

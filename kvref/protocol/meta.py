@@ -251,7 +251,7 @@ def _returned(command: c.MetaRequest, item: r.MetaItem, letter: bytes) -> int:
         case b"h":
             return int(item.fetched)
         case _:
-            return item.earlier if command.asks_before(b"t", b"T", b"N") else item.ttl
+            return item.earlier if command.precedes(b"t", b"T", b"N") else item.ttl
 
 
 def _debug(command: c.MetaRequest, reply: r.MetaDebug) -> bytes:

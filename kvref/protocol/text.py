@@ -103,7 +103,7 @@ class TextParser(Input):
         start = self._position
         end = start + block.length
         if len(self._buffer) < end + (2 if self._rules.checks_data_end else 0):
-            if self._holds_too_much(start):
+            if self._exceeds_limit(start):
                 self._block, self._discard = None, block.length + 2
                 return c.Refused(TOO_LARGE, block.store.noreply, too_large=True)
             self._compact()

@@ -23,7 +23,7 @@ class UsualWords:
         self.word = re.compile(rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1))
         self.named = re.compile(rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2))
 
-    def key_behind_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
+    def key_after_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
         """Return the key in a word that begins with the name of a mapping; None for any other word."""
         key = key_of_bound(word) if self.named.fullmatch(word) else None
         return key if key is not None and self.word.fullmatch(key) else None

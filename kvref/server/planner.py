@@ -267,7 +267,7 @@ class Planner(Planning):
                     return _UNUSUAL
                 key = named
                 row = self._rows.rows.get(key)
-        if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
+        if row is None or (row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time()))):
             self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
         self._direct.append(key)

@@ -359,10 +359,10 @@ def counts_no_other_protocols() -> None:
 @breaks("KV-STATS-005")
 def counts_hits_twice() -> None:
     """get_hits grows by two for each hit."""
-    looked_up = counters.Counters.looked_up
+    count_gets = counters.Counters.count_gets
 
     def twice(self: counters.Counters, hits: int, misses: int) -> None:
-        looked_up(self, hits, misses)
+        count_gets(self, hits, misses)
         self.get_hits += hits
 
     add = counters.Counters.add
@@ -371,7 +371,7 @@ def counts_hits_twice() -> None:
         add(self, names, times)
         self.get_hits += times * ("get_hits" in names)
 
-    put(counters.Counters, "looked_up", twice)
+    put(counters.Counters, "count_gets", twice)
     put(counters.Counters, "add", added)
 
 
@@ -384,7 +384,7 @@ def counts_no_large_items() -> None:
 @breaks("KV-STATS-021")
 def counts_no_expired_rows() -> None:
     """get_expired stays 0."""
-    put(Session, "finds_expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+    put(Session, "count_expired", lambda self, expiry, now: self.rules.is_expired(expiry, now))
 
 
 @breaks("KV-STATS-022")
@@ -512,7 +512,7 @@ def removes_expired_rows_that_it_finds() -> None:
     def removing(self: Session, mapping: Mapping, key: bytes, now: int) -> OperationGen:
         row = yield from existing(self, mapping, key, now)
         if row is None:
-            cell = self.looked_up(mapping, key)
+            cell = self.key_to_find(mapping, key)
             over = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
             if over is not None:
                 yield Remove(mapping, over.key)
@@ -524,7 +524,7 @@ def removes_expired_rows_that_it_finds() -> None:
     def storing(session: Session, mapping: Mapping, key: bytes, command: Any, now: int, **how: Any) -> OperationGen:
         reply = yield from write(session, mapping, key, command, now, **how)
         if reply is replies.Status.NOT_STORED and command.verb != "add":
-            row = yield Lookup(mapping, session.looked_up(mapping, key), for_update=True)
+            row = yield Lookup(mapping, session.key_to_find(mapping, key), for_update=True)
             if row is not None:
                 yield Remove(mapping, row.key)
         return reply

@@ -256,13 +256,13 @@ def returns_w_before_x() -> None:
 @breaks("KV-MG-050")
 def compares_r_with_the_former_time() -> None:
     """The number of R is compared with the time before the command, wherever T is."""
-    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: True)
+    put(commands.MetaRequest, "precedes", lambda _self, _letter, *_others: True)
 
 
 @breaks("KV-MG-051")
 def compares_r_with_the_new_time() -> None:
     """The number of R is compared with the new time, wherever T is."""
-    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: False)
+    put(commands.MetaRequest, "precedes", lambda _self, _letter, *_others: False)
 
 
 @breaks("KV-MS-050")

@@ -19,7 +19,7 @@ from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import to_bytes
 from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits, change_of_sum
-from kvref.engine.verbs.store import APPENDING, OVER, found_by_add, is_over, unmet
+from kvref.engine.verbs.store import APPENDING, EXPIRED_SECOND, expires_at_once, found_by_add, unmet
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r
@@ -83,7 +83,7 @@ def _sent_to_table(session: Session, command: c.Command, now: int) -> c.Command:
     if not isinstance(command, c.Store) or not session.rules.cache_shifts_time or command.exptime <= 0:
         return command
     cache = session.shared.cache
-    return replace(command, frame=None, exptime=max(1, cache.over(command.exptime, now) - cache.began))
+    return replace(command, frame=None, exptime=max(1, cache.expiry_of(command.exptime, now) - cache.began))
 
 
 def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:
@@ -95,11 +95,11 @@ def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:
 
 def _expiry(session: Session, exptime: int, now: int) -> int:
     cache = session.shared.cache
-    if is_over(session, exptime):
-        return OVER
+    if expires_at_once(session, exptime):
+        return EXPIRED_SECOND
     if exptime and session.rules.cache_expires_from_start:
         return cache.began + exptime % (1 << 32)  # as it was sent, by the daemon's own clock (more:policy-117)
-    return cache.over(exptime, now)
+    return cache.expiry_of(exptime, now)
 
 
 def _number(rules: Rules, text: bytes) -> int | None:
@@ -123,7 +123,7 @@ class _Target:
     key: bytes = b""
 
 
-def through(
+def run_by_policy(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen], policy: Policy
 ) -> OperationGen:
     """Run a command by its policy and return its Reply.
@@ -328,7 +328,7 @@ def entry_of(session: Session, row: Row, now: int) -> Entry:
 
 def _row(session: Session, target: _Target) -> OperationGen:
     assert target.mapping is not None
-    cell = session.looked_up(target.mapping, target.key)
+    cell = session.key_to_find(target.mapping, target.key)
     return None if cell is None else (yield Lookup(target.mapping, cell))
 
 

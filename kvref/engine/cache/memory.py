@@ -102,7 +102,7 @@ class Cache:
         self._limit = limit
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self._writers: dict[Key, object] = {}
-        self._over_at = 0
+        self._flushed_at = 0
         self._size = 0
         self._evictions = 0
         self._total = 0
@@ -112,7 +112,7 @@ class Cache:
         """Forget everything: a reload of the plugin begins with an empty cache (more:policy-143)."""
         self.clear()
         self.began = started - BEFORE_START
-        self._over_at = self._evictions = self._total = 0
+        self._flushed_at = self._evictions = self._total = 0
 
     def find(self, key: Key, now: int) -> Entry | None:
         """Return an item that has not expired, and mark it as used."""
@@ -130,10 +130,10 @@ class Cache:
     def peek(self, key: Key, now: int) -> Entry | None:
         """Return an item that has not expired, without marking it as used."""
         entry = self._entries.get(key)
-        return None if entry is None or self._is_over(entry, now) else entry
+        return None if entry is None or self._is_expired(entry, now) else entry
 
-    def _is_over(self, entry: Entry, now: int) -> bool:
-        return 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at)
+    def _is_expired(self, entry: Entry, now: int) -> bool:
+        return 0 < entry.expiry <= now or (0 < self._flushed_at <= now and entry.since <= self._flushed_at)
 
     def put(self, key: Key, entry: Entry) -> bool:
         """Store an item in place of any other with this key; return whether it fits into the cache."""
@@ -165,9 +165,9 @@ class Cache:
         if delay <= 0:
             self.clear()
         else:
-            self._over_at = self.over(delay, now) - 1
+            self._flushed_at = self.expiry_of(delay, now) - 1
 
-    def over(self, exptime: int, now: int) -> int:
+    def expiry_of(self, exptime: int, now: int) -> int:
         """Return the UNIX second of an exptime: up to 30 days are relative, larger numbers absolute; 0 is 0."""
         return now + exptime if 0 < exptime <= 60 * 60 * 24 * 30 else exptime
 

@@ -55,7 +55,7 @@ class Arithmetic:
 
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
         bound = self._bound
-        if not row[HIT] or (row[EXPIRY] and bound.hides(row)):
+        if not row[HIT] or (row[EXPIRY] and bound.is_missing(row)):
             arithmetic.check_missing(bound.session, bound.mapping, word, command)
             if command.initial is not None:
                 return self._created(row, word, command, command.initial)
@@ -95,8 +95,8 @@ class Arithmetic:
     def _created(self, row: CachedRow, word: bytes, command: c.Arithmetic, initial: int) -> Sum:
         bound, mapping = self._bound, self._bound.mapping
         bound.key(word)
-        bound.hides(row)  # the add looks at the time again
-        exptime = command.exptime if bound.rules.keeps_created_expiry else 0  # arith-011
+        bound.is_missing(row)  # the add looks at the time again
+        exptime = command.exptime if bound.rules.stores_created_expiry else 0  # arith-011
         number = arithmetic.first_number(bound.session, mapping, initial)
         text = b"%d" % number
         store.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)

@@ -42,7 +42,7 @@ class Bound:
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
-        self.session = session.twin()  # the other one ends with its connection
+        self.session = session.clone()  # the other one ends with its connection
         self.mapping = mapping
         self.rules = session.rules
         self.now = 0
@@ -89,16 +89,16 @@ class Bound:
         while self.undo:
             self.undo.pop()()
 
-    def expired(self, row: CachedRow) -> bool:
-        """Return whether a row is expired, and count that, see `Session.finds_expired`."""
-        if not row[EXPIRY] or not self.rules.is_over(row[EXPIRY], self.now):
+    def count_expired(self, row: CachedRow) -> bool:
+        """Return whether a row is expired, and count that, see `Session.count_expired`."""
+        if not row[EXPIRY] or not self.rules.is_expired(row[EXPIRY], self.now):
             return False
         self.counted.append(EXPIRED)
         return True
 
-    def hides(self, row: CachedRow) -> bool:
-        """Return whether there is no row for a write that looks it up, see `Session.hides`."""
-        return not row[HIT] or (bool(row[EXPIRY]) and self.rules.hides_expired and self.expired(row))
+    def is_missing(self, row: CachedRow) -> bool:
+        """Return whether there is no row for a write that looks it up, see `Session.expired_for_write`."""
+        return not row[HIT] or (bool(row[EXPIRY]) and self.rules.writes_check_expiry and self.count_expired(row))
 
     def values_of(self, data: bytes) -> tuple[Cell, ...]:
         """Return the cells of the value columns for a value; raises RefusedError, see `split_value`."""
@@ -115,7 +115,7 @@ class Bound:
         return data_of(row[HIT])
 
     def check_reply(self, word: bytes, row: CachedRow) -> None:
-        """Bound the reply to a get of a row above MAX_KEPT; raises RefusedError, see `Session.check_reply`."""
+        """Bound the reply to a get of a row above MAX_CACHED; raises RefusedError, see `Session.check_reply`."""
         self.session.check_reply(len(word) + len(self.data(row)) + ITEM_OVERHEAD)
 
     def row(

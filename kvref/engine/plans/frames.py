@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_KEPT, CachedRow, Decision, Parameters
+from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_CACHED, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
@@ -27,12 +27,12 @@ class FrameReads:
 
     def get(self, row: CachedRow, word: bytes, command: c.Get) -> Decision:
         bound, frame = self._bound, _frame(command)
-        if not row[HIT] or bound.expired(row):
+        if not row[HIT] or bound.count_expired(row):
             bound.counted.append(MISSED)
             return miss_frame(frame), None, None
         bound.counted.append(FOUND)
         bound.events.append(word)
-        if len(row[HIT]) > MAX_KEPT:
+        if len(row[HIT]) > MAX_CACHED:
             bound.check_reply(word, row)
         return self.shown(row, frame), None, None
 
@@ -50,14 +50,14 @@ class FrameWrites(FrameReads):
         self._stores = verbs.stores
         self._deletion, self._touching = verbs.deletion, verbs.touching
         self._sums = Arithmetic(bound, numbered=True)
-        self._keeps_numbers = store.keeps_numbers(bound.mapping)
+        self._stores_any_cas = store.stores_any_cas(bound.mapping)
 
     def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
         shown, new, parameters = self._stores[command.verb](row, word, inner)
         number = 0
         if new is not None:
-            number = (new[CAS] or 0) if self._keeps_numbers else self._bound.session.written_cas
+            number = (new[CAS] or 0) if self._stores_any_cas else self._bound.session.written_cas
         return encode(command, _frame(command), _STATUSES[shown], number), new, parameters
 
     def delete(self, row: CachedRow, _word: bytes, command: c.Delete) -> Decision:

@@ -22,7 +22,7 @@ from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark
 from kvref.engine.values import shown_flags
 from kvref.engine.verbs import meta
-from kvref.engine.verbs.retrieve import time_asked
+from kvref.engine.verbs.retrieve import requested_time
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.meta import encode
@@ -75,7 +75,7 @@ class MetaReads:
 
     def get(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg without T and N."""
-        found = None if not row[HIT] or self._bound.expired(row) else self._found(row, word)
+        found = None if not row[HIT] or self._bound.count_expired(row) else self._found(row, word)
         return encode(command, self._shown(command, found)), None, None
 
     def _shown(self, command: c.MetaGet, found: meta.Found | None, *, created: bool = False) -> r.Meta:
@@ -107,11 +107,11 @@ class MetaWrites(MetaReads):
         bound = self._bound
         new: CachedRow | None = None
         parameters: Parameters | None = None
-        found = None if bound.hides(row) else self._found(row, word)
+        found = None if bound.is_missing(row) else self._found(row, word)
         if found is None and command.vivify is not None:
             meta.check_times(bound.session, bound.mapping, command, bound.now)
             _, new, parameters = self._stored(row, word, ("add", 0, command.vivify, b"", 0, False))
-            if new is not None and not bound.hides(new):
+            if new is not None and not bound.is_missing(new):
                 row, found = new, self._found(new, word)
         created = new is not None
         if command.exptime is None or found is None:
@@ -143,7 +143,7 @@ class MetaWrites(MetaReads):
         if command.stale:
             return self._make_stale(row, word, command)
         bound = self._bound
-        if command.cas == 0 and not bound.hides(row) and (row[CAS] or 0) % _TOP:
+        if command.cas == 0 and not bound.is_missing(row) and (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
         status, new = self._deletion.removed(row, command.cas or 0)
         return encode(command, r.Meta(meta.CODES[status])), new, None
@@ -151,7 +151,7 @@ class MetaWrites(MetaReads):
     def _make_stale(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
         """Decide an md with I, see `meta.delete`."""
         bound, mapping = self._bound, self._bound.mapping
-        if bound.hides(row):
+        if bound.is_missing(row):
             return encode(command, r.Meta(MetaCode.NOT_FOUND)), None, None
         if command.cas is not None and command.cas != (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
@@ -179,7 +179,7 @@ class MetaWrites(MetaReads):
         assert new is not None, "a sum is written"
         item = r.MetaItem(ttl=0, earlier=0, cas=bound.session.written_cas)  # of a number that is over at once
         shows_times = command.exptime is not None or command.has(b"t") or command.has(b"c")
-        if shows_times and not bound.hides(new):
+        if shows_times and not bound.is_missing(new):
             found = touched = self._found(new, word)
             if command.exptime is not None:
                 retimed, _ = self._retimed(new, word, command.exptime)
@@ -205,4 +205,4 @@ class MetaWrites(MetaReads):
         """Return a row with another time and what is written, see `gets.renewed`."""
         bound = self._bound
         bound.events.append((word, Change.MARKED))
-        return gets.renewed(bound, row, time_asked(bound.session, bound.mapping, exptime, bound.now))
+        return gets.renewed(bound, row, requested_time(bound.session, bound.mapping, exptime, bound.now))

@@ -107,12 +107,12 @@ def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
             return ServerError(cause)
 
 
-def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
+def lock_wait_timeout(bound: Bound, plan: Plan) -> Reply:
     """Return the reply to a command that has waited too long for another writer."""
     return lock_wait_reply(bound.session, record_of(plan))
 
 
-def holds_back_gets(plan: Plan) -> bool:
+def blocks_gets(plan: Plan) -> bool:
     """Return whether gets of the row wait for a planned command: it may write, or shows accesses, as mg with h or l.
 
     For these the planner has called `KnownRows.plan_write`.

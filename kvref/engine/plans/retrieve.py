@@ -5,10 +5,10 @@ from __future__ import annotations
 from kvref.engine.accesses import Change
 from kvref.engine.counters import counted
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, MAX_KEPT, CachedRow, Decision, Renewal
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, MAX_CACHED, CachedRow, Decision, Renewal
 from kvref.engine.values import RefusedError
 from kvref.engine.verbs import retrieve
-from kvref.engine.verbs.store import OVER
+from kvref.engine.verbs.store import EXPIRED_SECOND
 from kvref.protocol import commands as c
 from kvref.protocol.hits import END, numbered, renamed
 from kvref.protocol.replies import ITEM_OVERHEAD, Status
@@ -59,12 +59,12 @@ class Retrieval:
     def _item(self, row: CachedRow, word: bytes) -> bytes:
         bound = self._bound
         hit = row[HIT]
-        if not hit or (row[EXPIRY] and bound.expired(row)):
+        if not hit or (row[EXPIRY] and bound.count_expired(row)):
             bound.counted.append(MISSED)
             return b""
         bound.counted.append(FOUND)
         bound.events.append(word)
-        if len(hit) > MAX_KEPT:
+        if len(hit) > MAX_CACHED:
             bound.check_reply(word, row)
         return hit
 
@@ -150,8 +150,8 @@ class Touching:
     def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""
         bound = self._bound
-        time = retrieve.time_asked(bound.session, bound.mapping, exptime, bound.now)
-        if bound.hides(row):
+        time = retrieve.requested_time(bound.session, bound.mapping, exptime, bound.now)
+        if bound.is_missing(row):
             bound.counted.append(UNTOUCHED)
             return False, None, None
         bound.counted.append(TOUCHED)
@@ -164,7 +164,7 @@ def renewed(bound: Bound, row: CachedRow, time: int) -> tuple[CachedRow | None, 
     """Return a row with another time, None if nothing is written, and what is written; see `retrieve.retimed`."""
     mapping = bound.mapping
     if mapping.expiry is None:
-        return ABSENT if time == OVER else None, None
+        return ABSENT if time == EXPIRED_SECOND else None, None
     if row[EXPIRY] == time:
         return None, None
     hit, rowid, flags, cas, _, cells = row

@@ -16,7 +16,7 @@ from kvref.protocol.hits import SHOWN
 from kvref.protocol.replies import Status
 
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
-MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
+MAX_CACHED_FLAGS: Final = 1 << 12  # contents of the flags column, by what clients have sent
 _STORED: Final = Change.STORED
 _OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
 
@@ -112,7 +112,7 @@ class Storage:
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
-        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.hides(row))
+        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
         unmet = store.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)
@@ -138,7 +138,7 @@ class Storage:
         """Return the flags to write and those that a get shows then, and keep both; raises as `_expiry`."""
         if not self._rules.wraps_integers:
             store.check_flags(self._mapping, flags)
-        if len(self._flags) >= MAX_FLAGS_KEPT:
+        if len(self._flags) >= MAX_CACHED_FLAGS:
             self._flags.clear()
         cell = store.fit_flags(self._mapping, flags)
         kept = self._flags[flags] = cell, shown_flags(cell)
@@ -172,7 +172,7 @@ class Deletion:
     def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
         """Return the outcome and the row afterwards, None if it stays; `number` is its required cas number, 0: any."""
         bound = self._bound
-        if bound.hides(row):
+        if bound.is_missing(row):
             bound.counted.append(self._missed)
             return Status.NOT_FOUND, None
         if number and bound.session.is_another(row[CAS], number):

@@ -20,8 +20,8 @@ def ordinary_mapping(session: Session) -> Mapping | None:
     policies = session.shared.directory.policies
     if policies.of(_GET) is not Policy.TABLE or policies.of(_SET) is not Policy.TABLE:
         return None
-    mapping = session.plain_mapping
-    if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
+    mapping = session.fast_path_mapping
+    if mapping is None or mapping.fault or mapping.unsearchable or mapping.beginning:
         return None
     return mapping
 
@@ -38,7 +38,7 @@ class Words:
     """
 
     def __init__(self, session: Session, planned: type | UnionType = object) -> None:
-        self.session = self._session = session.twin()  # the other one ends with its connection
+        self.session = self._session = session.clone()  # the other one ends with its connection
         self._planned = planned
         self._directory = session.shared.directory
         self._name = b""  # in front of keys in words that name the mapping, once one was seen

@@ -11,11 +11,11 @@ from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
 from kvref.engine.session import Session
 from kvref.engine.values import (
     RefusedError,
+    as_stored,
     is_number,
     join_value,
     leading_number,
     only_column,
-    slipped,
     stored_integer,
     to_bytes,
     to_number,
@@ -69,9 +69,9 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
         index, number = 0, whole_number(join_value(row.values, session.shared.directory.separator))
     result = sum_of(session, command, number)
     cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
-    new = slipped(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
+    new = as_stored(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
     if session.rules.renames_key:
-        new.key = session.looked_up(mapping, key)
+        new.key = session.key_to_find(mapping, key)
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
@@ -96,7 +96,7 @@ def change_of_sum(old: bytes, result: int) -> Change:
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
-    exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
+    exptime = command.exptime if session.rules.stores_created_expiry else 0  # arith-011
     number = first_number(session, mapping, command.initial)
     new = c.Store("add", command.word, 0, exptime, b"%d" % number)
     reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215

@@ -66,7 +66,7 @@ def _in_table(session: Session, command: c.KeyDump, now: int) -> OperationGen:
     if not isinstance(page, ListRows):
         page = ListRows((yield from session.mapping()), None, PAGE)
     yield from session.check(page.mapping)
-    if page.mapping.blind:
+    if page.mapping.unsearchable:
         return Keys([])
     rows: list[ListedRow] = yield page
     if not rows:
@@ -77,7 +77,7 @@ def _in_table(session: Session, command: c.KeyDump, now: int) -> OperationGen:
 
 def is_listed(session: Session, row: ListedRow, now: int) -> bool:
     """Return whether a listing has a row: it is not expired, and a client can send its key."""
-    return not session.rules.is_over(row.expiry, now) and is_sendable(to_bytes(row.key))
+    return not session.rules.is_expired(row.expiry, now) and is_sendable(to_bytes(row.key))
 
 
 def _shown(row: ListedRow, now: int) -> ListedKey:

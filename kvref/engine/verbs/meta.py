@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from kvref.engine.accesses import Access, Change
 from kvref.engine.cache import dispatch
-from kvref.engine.cache.dispatch import Verb, entry_of, note, through
+from kvref.engine.cache.dispatch import Verb, entry_of, note, run_by_policy
 from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
@@ -23,8 +23,8 @@ from kvref.engine.verbs import store
 from kvref.engine.verbs.arithmetic import arithmetic as count
 from kvref.engine.verbs.delete import delete as delete_item
 from kvref.engine.verbs.ranges import parse
-from kvref.engine.verbs.retrieve import count_read, retimed, switch_item, time_asked
-from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
+from kvref.engine.verbs.retrieve import count_read, requested_time, retimed, switch_item
+from kvref.engine.verbs.store import EXPIRED_SECOND, expires_at_once, new_cas, time_of
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
@@ -83,8 +83,10 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
                 return reply
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
-            if found is None and created and is_over(session, command.vivify):
-                found = Found((mapping.identity, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
+            if found is None and created and expires_at_once(session, command.vivify):
+                found = Found(
+                    (mapping.identity, key), Entry(0, b"", session.written_cas, EXPIRED_SECOND, now), mapping, None
+                )
     if command.exptime is not None and found is not None:
         session.shared.counters.touched(command.word, hit=True)
         touched = yield from _touch(session, found, command.exptime, now)
@@ -105,7 +107,7 @@ def answer(
         mark = marks.of(mapping, key, entry)
         old = created
         if command.recache is not None and not created:
-            expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
+            expiry = (entry if command.precedes(b"R", b"T") else touched.entry).expiry
             old = 0 < expiry < time_of(session, command.recache, now)
         # A client without the right to write cannot recache the item, and would keep other clients from doing so.
         won = not (mark.taken or session.access.read_only) and (old or mark.stale)
@@ -182,7 +184,7 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
         check_markable(found.mapping)
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
-        if is_over(session, command.exptime):
+        if expires_at_once(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from renumbered(session, found, now)
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
@@ -206,7 +208,7 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
         cache.put(found.at, entry)
         return entry
     mapping, row = found.mapping, replace(found.row, cas=new_cas(session, found.mapping))
-    cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+    cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
     if cause is not None:
         raise RefusedError(r.ServerError(cause))
     if session.shared.directory.policies.set is Policy.BOTH:
@@ -215,10 +217,10 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
 
 
 def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaArithmetic, now: int) -> None:
-    """Refuse times that a mapping cannot keep before anything is written, see `time_asked`."""
+    """Refuse times that a mapping cannot keep before anything is written, see `requested_time`."""
     for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
         if time is not None:
-            time_asked(session, mapping, time, now)
+            requested_time(session, mapping, time, now)
 
 
 def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
@@ -295,11 +297,11 @@ def _find(
         row = yield from session.existing(mapping, key, now)
     else:
         yield from session.check(mapping)
-        cell = session.looked_up(mapping, key)
+        cell = session.key_to_find(mapping, key)
         row = None if cell is None else (yield Lookup(mapping, cell))
-        if not session.batch.reads_alone:
+        if not session.batch.reads_unbatched:
             yield from count_read(session)
-        if row is not None and session.finds_expired(row.expiry, now):
+        if row is not None and session.count_expired(row.expiry, now):
             row = None
     if row is None:
         return None
@@ -311,7 +313,7 @@ def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[
     if found.row is None:
         entry = dispatch.touch(session, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
-    time = time_asked(session, found.mapping, exptime, now)
+    time = requested_time(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)
     return replace(found, row=row, entry=entry_of(session, row, now))
 
@@ -322,7 +324,7 @@ def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> Operati
     if policy is Policy.TABLE:
         reply = yield from verb(session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
+        reply = yield from run_by_policy(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 

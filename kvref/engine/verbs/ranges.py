@@ -87,7 +87,7 @@ def scan(
             if end is not None and (yield from end.excludes(mapping, row)):
                 session.check_reply(size)
                 return items, True
-            if session.expired(row.expiry, now):
+            if session.is_expired(row.expiry, now):
                 if lossy:
                     session.check_reply(size)
                     return items, False  # range-041: later rows are lost
@@ -169,7 +169,7 @@ def _stored(column: Column, cell: Cell) -> bytes:
 def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationGen:
     """Close the connection if there is a NULL key, which comes last in a descending index (more:nullrange-006)."""
     rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
-    if rows and rows[0].key is None and not session.expired(rows[0].expiry, now):
+    if rows and rows[0].key is None and not session.is_expired(rows[0].expiry, now):
         raise RefusedError(Closed())
 
 

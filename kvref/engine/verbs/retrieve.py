@@ -18,7 +18,7 @@ from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, R
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.engine.verbs.ranges import Range, parse, scan
-from kvref.engine.verbs.store import OVER, check_time, is_over, remove_row, time_of
+from kvref.engine.verbs.store import EXPIRED_SECOND, check_time, expires_at_once, remove_row, time_of
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT
@@ -30,11 +30,11 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
     size = 0
     read, reads = False, 0  # a row was looked up; reads that the plugin counts: a last key, and each end of a range
     passed = 0  # words that are answered or lost
-    asks_cache = session.shared.directory.policies.get is Policy.BOTH
+    queries_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
         if position <= passed:
             continue
-        if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
+        if queries_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
             size += hit.size
@@ -46,7 +46,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         if key == b"":
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
-            session.stuck = not (last or session.rules.each_word_switches)
+            session.switch_disabled = not (last or session.rules.each_word_switches)
             if wanted is None:
                 found = yield from _row(session, mapping, word, key, now, plain=not command.with_cas)
                 reads += last
@@ -58,7 +58,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
                 reads += ended
                 passed = position + used
             read = True
-            if session.rules.counts_each_key and not session.batch.reads_alone:
+            if session.rules.counts_each_key and not session.batch.reads_unbatched:
                 yield from count_read(session)
         # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
         ends = wanted is not None and command.frame is None
@@ -68,7 +68,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         session.check_reply(size)
     if read and not session.rules.counts_each_key:
         yield from _end_reads(session, reads if session.rules.counts_ended_gets else int(not command.refused))
-    session.stuck = session.stuck and not items
+    session.switch_disabled = session.switch_disabled and not items
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
@@ -127,9 +127,9 @@ def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
     batch = session.batch
     if reads:
         for _ in range(reads):
-            if not batch.reads_alone:
+            if not batch.reads_unbatched:
                 yield from count_read(session)
-    elif session.rules.counts_ended_gets and not batch.reads_alone:
+    elif session.rules.counts_ended_gets and not batch.reads_unbatched:
         batch.begun = True
     elif not batch.open:
         yield RollBack()  # in no batch: nothing else would end that transaction
@@ -171,9 +171,9 @@ def _usable(session: Session) -> OperationGen:
 
 
 def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, plain: bool) -> OperationGen:
-    cell = session.looked_up(mapping, key)
+    cell = session.key_to_find(mapping, key)
     row: Row | None = None if cell is None else (yield Lookup(mapping, cell, plain=plain))
-    if row is None or session.finds_expired(row.expiry, now):
+    if row is None or session.count_expired(row.expiry, now):
         return []
     session.shared.marks.fetched(mapping, to_bytes(row.key), now)
     return [session.item(word, row)]
@@ -228,7 +228,7 @@ def touched(
         RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
     """
     yield from session.check(mapping)
-    time = time_asked(session, mapping, exptime, now)
+    time = requested_time(session, mapping, exptime, now)
     row = yield from session.existing(mapping, key, now)
     if row is None:
         return None
@@ -245,14 +245,14 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     Raises:
         RefusedError: the table refuses it.
     """
-    if mapping.expiry is None and time == OVER:
+    if mapping.expiry is None and time == EXPIRED_SECOND:
         cause = yield from remove_row(session, mapping, row)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
         return replace(row, expiry=time)
     if mapping.expiry is not None and row.expiry != time:
         row = replace(row, expiry=time)
-        cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+        cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
     if session.shared.directory.policies.set is Policy.BOTH:
@@ -260,9 +260,9 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     return row
 
 
-def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
+def requested_time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
     """Return the UNIX second after which a row expires, 0: never; raises RefusedError if no column can store it."""
-    if mapping.expiry is None and exptime and not is_over(session, exptime):
+    if mapping.expiry is None and exptime and not expires_at_once(session, exptime):
         # A set stores at least its value; a touch without an expiry column would do nothing at all.
         raise RefusedError(
             r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")

@@ -16,10 +16,10 @@ from kvref.engine.session import Session
 from kvref.engine.values import (
     TOO_LARGE,
     RefusedError,
+    as_stored,
     join_value,
     key_cell,
     only_column,
-    slipped,
     split_value,
     to_bytes,
     value_cell,
@@ -31,7 +31,7 @@ from kvref.protocol.replies import ClientError, Fault, Reply, ServerError, Statu
 APPENDING: Final = ("append", "prepend")
 # Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
 # the plugin included, takes it for over. memcached stores it too (realtime in memcached.c).
-OVER: Final = 1
+EXPIRED_SECOND: Final = 1
 _LARGEST_CAS: Final = (1 << 63) - 1  # that a store counts up to
 
 
@@ -61,19 +61,19 @@ def write(
     check_numbers(session, mapping, command, now)
     if not begun:
         yield from session.batch.write()
-    found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
+    found: Row | None = None if mapping.unsearchable else (yield Lookup(mapping, cell, for_update=True))
     refused = refusal(session, command, found, now)
     if refused is not None:
         if found is not None and found_by_add(command, refused):
             session.shared.marks.changed(mapping, to_bytes(found.key), now, Change.OVERWRITTEN)
         return refused
     try:
-        row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
+        row = as_stored(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
     except RefusedError as unfit:
         if found is None or command.verb != "set" or not session.refused_set_removes:
             raise
         return (yield from _removed_instead(session, mapping, found, unfit.reply))
-    if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
+    if mapping.expiry is None and command.verb not in APPENDING and expires_at_once(session, command.exptime):
         cause = None if found is None else (yield from remove_row(session, mapping, found))
     elif found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
@@ -90,7 +90,7 @@ def write(
 
 def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> Status | None:
     """Return the reply to a storage command whose condition does not hold for the row, None where it holds."""
-    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
+    over = found is not None and session.rules.writes_check_expiry and _expired(session, command, found, now)
     present = found is not None and not over
     reply = unmet(session, command.verb, present, None if found is None else found.cas, command.cas)
     if reply is not None and command.verb == "add":
@@ -105,7 +105,7 @@ def found_by_add(command: c.Store, reply: Reply) -> bool:
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
     # A set replaces whatever it finds, often without a look at it.
-    check = session.expired if command.verb == "set" else session.finds_expired
+    check = session.is_expired if command.verb == "set" else session.count_expired
     return check(found.expiry, now)
 
 
@@ -213,10 +213,10 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 
 def cas_numbers(session: Session, mapping: Mapping) -> Callable[[], int | None]:
     """Return what `new_cas` does for one mapping, for commands whose replies show no cas number."""
-    return session.shared.cas.__next__ if keeps_numbers(mapping) else partial(new_cas, session, mapping)
+    return session.shared.cas.__next__ if stores_any_cas(mapping) else partial(new_cas, session, mapping)
 
 
-def keeps_numbers(mapping: Mapping) -> bool:
+def stores_any_cas(mapping: Mapping) -> bool:
     """Return whether there is a cas column that has every number as it is."""
     column = mapping.cas
     return column is not None and column.low <= 0 and column.high >= _LARGEST_CAS
@@ -273,9 +273,9 @@ def _time(session: Session, command: c.Store, now: int) -> int:
 
 
 def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
-    """Return the UNIX second of a client's time; 0: never; OVER: it has passed; `from_now`: always relative."""
-    if is_over(session, exptime):
-        return OVER
+    """Return the UNIX second of a client's time, 0: never, EXPIRED_SECOND: already; `from_now`: always relative."""
+    if expires_at_once(session, exptime):
+        return EXPIRED_SECOND
     # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
     seconds = exptime if exptime >= 0 else exptime + (1 << 32)
     return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
@@ -290,9 +290,9 @@ def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply)
     return reply if reason is None else ServerError(reason)
 
 
-def is_over(session: Session, exptime: int) -> bool:
+def expires_at_once(session: Session, exptime: int) -> bool:
     """Return whether an item with this time is expired as soon as it is stored."""
-    return exptime < 0 and session.rules.negative_is_over
+    return exptime < 0 and session.rules.negative_is_expired
 
 
 def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:

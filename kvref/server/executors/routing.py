@@ -316,7 +316,7 @@ class RoutingExecutor:
 
     def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
         """Return what plans the commands of a connection in the store of its mapping, see `Executor`."""
-        mapping = session.plain_mapping
+        mapping = session.fast_path_mapping
         if mapping is None:
             return None
         store = self.stores.store_of(mapping)

@@ -73,7 +73,7 @@ class Planning:
         """
         if word in self._rows.rows or self._is_word(word):
             return word
-        return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
+        return self._lines.key_after_name(word, self._words.key_of_bound) if switches else None
 
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         """Plan a command that may write."""
@@ -113,7 +113,7 @@ class Planning:
 
     def _settle_direct(self) -> None:
         """Count what was answered directly."""
-        self._counters.looked_up(len(self._direct), self._misses)
+        self._counters.count_gets(len(self._direct), self._misses)
         if self._direct:
             self._rows.hits += len(self._direct)
             self._accesses.at(time.time())

@@ -247,9 +247,9 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
-        secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
-        not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades,
-        other_unique=bool(table.unique.keys() - {index}), row=row,
+        secondary=secondary, clustered=clustered, descending=index in table.descending,
+        unsearchable=indexed != (key.name,), not_null=table.not_null, hidden=table.hidden, beginning=beginning,
+        cascades=table.cascades, other_unique=bool(table.unique.keys() - {index}), row=row,
         vindex="" if table.vindex is None else table.vindex.source,
     )  # fmt: skip
 

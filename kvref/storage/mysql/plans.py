@@ -170,7 +170,7 @@ class MySQLRows:
         if self._table.takes_word(word):
             return word
         try:
-            cell = self._bound.session.looked_up(self._mapping, word)
+            cell = self._bound.session.key_to_find(self._mapping, word)
         except RefusedError:
             return None
         return None if cell is None else self._identities.spelled(cell)
@@ -189,7 +189,7 @@ class MySQLRows:
         return kept
 
     def _identity(self, word: bytes) -> Hashable:
-        cell = self._bound.session.looked_up(self._mapping, word)
+        cell = self._bound.session.key_to_find(self._mapping, word)
         if cell is None:
             return word, "no key"  # of no row
         spelling = self._identities.spelled(cell)
@@ -261,7 +261,7 @@ class MySQLRows:
         Raises:
             KvrefError: as `MySQLConnection.execute`.
         """
-        cells = {word: self._bound.session.looked_up(self._mapping, word) for word in words}
+        cells = {word: self._bound.session.key_to_find(self._mapping, word) for word in words}
         shards: dict[bytes, object] = {word: None if cell is None else word for word, cell in cells.items()}
         keys = {word: cell for word, cell in cells.items() if cell is not None and not _is_negative(cell)}
         if keys:
@@ -331,7 +331,7 @@ class MySQLRows:
         sought: dict[Spelling, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
-            cell = self._bound.session.looked_up(self._mapping, word)
+            cell = self._bound.session.key_to_find(self._mapping, word)
             if cell is None:
                 continue
             spelling = self._identities.spelled(cell)
@@ -380,7 +380,7 @@ class MySQLRows:
         if isinstance(parameters, Renewal):
             cas = None if mapping.cas is None else new[CAS]
             row = replace(stored, cas=cas, expiry=new[EXPIRY])
-            return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
+            return Update(mapping, stored.key, row, clear_unmapped=False, value_unchanged=True)
         # A key that is spelled as before is not spelled again.
         renamed_key = self._bound.rules.renames_key and stored.key != word
         key = self._bound.key(word) if renamed_key else stored.key
