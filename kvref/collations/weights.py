@@ -104,9 +104,9 @@ class Table:
         if self.pairs is not None or len(self.levels) > 1:
             return None
         found = [self.levels[0][point] for point in range(256)]
-        places = {weight: place for place, weight in enumerate(sorted(set(found)))}
-        odd = bytes(point for point, weight in enumerate(found) if len(weight) != 1)
-        return bytes(places[weight] for weight in found), odd
+        ranks = {weight: rank for rank, weight in enumerate(sorted(set(found)))}
+        unranked = bytes(point for point, weight in enumerate(found) if len(weight) != 1)
+        return bytes(ranks[weight] for weight in found), unranked
 
 
 def table_of(collation: Collation) -> Table:
@@ -142,11 +142,11 @@ def _bytes_table(collation: Collation) -> Table:
 @cache
 def _family(name: str) -> tuple[Weights, ...]:
     points, *levels = zlib.decompress(_data(f"{name}.z")).decode("ascii").split("\n")
-    places = list(accumulate(map(int, points.split(" "))))
+    codes = list(accumulate(map(int, points.split(" "))))
     rule = RULES[name]
     found: list[Weights] = []
     for number, line in enumerate(levels):
-        known = dict(zip(places, _weights(line), strict=True))
+        known = dict(zip(codes, _weights(line), strict=True))
         found.append(Weights(known, _implicit_level(rule, number, known)))
     return tuple(found)
 

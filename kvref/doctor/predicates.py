@@ -189,7 +189,7 @@ def _in_other_case(subject: Subject) -> list[str]:
 
 def is_before_text(subject: Subject, column: Column) -> bool:
     """Return whether a value column is text and the table's next column too."""
-    following = dict(zip((each.name for each in subject.mapping.values), subject.mapping.behind, strict=False))
+    following = dict(zip((each.name for each in subject.mapping.values), subject.mapping.following, strict=False))
     after = following.get(column.name, ())
     return column.kind is Kind.TEXT and bool(after) and after[0].kind is Kind.TEXT
 

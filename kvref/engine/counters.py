@@ -109,7 +109,7 @@ COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.n
 
 
 def counters_of(name: str) -> tuple[str, ...]:
-    """Return the counters that add up to the commands of a name of `Row.metrics`; raises KeyError for others."""
+    """Return the counters that add up to the commands of a name of `CommandRow.metrics`; raises KeyError for others."""
     results = tuple(f"{name}_{result}" for result in ("hits", "misses", "badval") if f"{name}_{result}" in COUNTED)
     if results:
         return results

@@ -86,7 +86,7 @@ class Mapping:
         flags: the flags column, None if the mapping has none; the same holds for cas and expiry.
         unmapped: the table's other columns.
         columns: the table's columns, mapped or not.
-        behind: for each value column, the columns that follow it in InnoDB's record.
+        following: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
         clustered: with a secondary index, the first column of InnoDB's clustered index; None if that is a hidden row
             ID, or of a type whose bytes are not known.
@@ -115,7 +115,7 @@ class Mapping:
     expiry: Column | None
     unmapped: tuple[str, ...] = ()
     columns: frozenset[str] = frozenset()
-    behind: tuple[tuple[Column, ...], ...] = ()
+    following: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
     clustered: Column | None = None
     descending: bool = False

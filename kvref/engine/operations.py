@@ -61,13 +61,13 @@ class Lookup:
 
     Args:
         for_update: a write of the same row follows in this command.
-        plain: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
+        from_replica: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
     """
 
     mapping: Mapping
     key: Cell
     for_update: bool = False
-    plain: bool = field(default=False, compare=False)
+    from_replica: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from kvref.engine.accesses import UNKNOWN, Access, AccessLog, Change, identity_of, replay
+from kvref.engine.access_log import UNKNOWN, AccessLog, Change, ItemAccess, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.mapping import Mapping
 from kvref.protocol import commands as c
@@ -54,7 +54,7 @@ class Marks:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._marks: OrderedDict[Hashable, tuple[int, Mark]] = OrderedDict()
-        self._accesses: OrderedDict[_Item, Access] = OrderedDict()
+        self._accesses: OrderedDict[_Item, ItemAccess] = OrderedDict()
         self._logs: dict[_Source, tuple[Callable[[bytes], Hashable], AccessLog]] = {}
         self._requested = False
 
@@ -71,30 +71,30 @@ class Marks:
         """Return the mark of an item, whose key may be in any spelling."""
         if not self.any:
             return UNMARKED
-        content, mark = self._mark_at(self._place(mapping, key))
+        content, mark = self._mark_at(self._item_of(mapping, key))
         return mark if content == content_of(entry) else UNMARKED
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
         """Set the mark of an item, see `of`."""
-        self._store_mark(self._place(mapping, key), (content_of(entry), mark))
+        self._store_mark(self._item_of(mapping, key), (content_of(entry), mark))
 
     def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
         """Note that a client has received the instruction to recache an item, see `of`."""
         self.mark(mapping, key, entry, replace(self.of(mapping, key, entry), taken=True))
 
     def saved(self, mapping: Mapping, key: bytes) -> Callable[[], None]:
-        """Return what sets the mark at this place as it is now."""
-        place = self._place(mapping, key)
-        return partial(self._store_mark, place, self._mark_at(place))
+        """Return what sets the mark at this item as it is now."""
+        item = self._item_of(mapping, key)
+        return partial(self._store_mark, item, self._mark_at(item))
 
-    def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
+    def _mark_at(self, item: Hashable) -> tuple[int, Mark]:
         """Return the content that a mark belongs to, and the mark."""
-        return self._marks.get(place, (0, UNMARKED))
+        return self._marks.get(item, (0, UNMARKED))
 
-    def _store_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
-        _store(self._marks, place, mark, self._limit)
+    def _store_mark(self, item: Hashable, mark: tuple[int, Mark]) -> None:
+        _store(self._marks, item, mark, self._limit)
 
-    def _place(self, mapping: Mapping, key: bytes) -> _Item:
+    def _item_of(self, mapping: Mapping, key: bytes) -> _Item:
         self.log(mapping)
         source = mapping.identity, mapping.key.collation
         return source, self._logs[source][0](key)
@@ -121,7 +121,7 @@ class Marks:
         log.at(now)
         log.changed(key, change)
 
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
         """Return what is known of the accesses to an item.
 
         Args:
@@ -129,12 +129,12 @@ class Marks:
                 SQL has.
         """
         self.request()
-        at = self._place(mapping, key)
+        at = self._item_of(mapping, key)
         with self.exclusive():
             self._settle(at[0])
             access, content = self._access(at), content_of(entry)
             if access.content is not None and access.content != content:
-                access = Access(access.time)
+                access = ItemAccess(access.time)
             if access.content is None:
                 access = access._replace(content=content)
                 self._store_access(at, access)
@@ -166,10 +166,10 @@ class Marks:
         for key, access in replay(log.take(), identity, lambda key: self._access((source, key))).items():
             self._store_access((source, key), access)
 
-    def _access(self, at: _Item) -> Access:
+    def _access(self, at: _Item) -> ItemAccess:
         return self._accesses.get(at, UNKNOWN)
 
-    def _store_access(self, at: _Item, access: Access) -> None:
+    def _store_access(self, at: _Item, access: ItemAccess) -> None:
         _store(self._accesses, at, access, self._limit)
 
 
@@ -178,11 +178,11 @@ def content_of(entry: Entry) -> int:
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data)) & _64_BITS
 
 
-def _store(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
-    kept[at] = value
-    kept.move_to_end(at)
-    if len(kept) > limit:
-        kept.popitem(last=False)
+def _store(entries: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
+    entries[at] = value
+    entries.move_to_end(at)
+    if len(entries) > limit:
+        entries.popitem(last=False)
 
 
 # Bytes of a number, and of a state.

@@ -80,15 +80,15 @@ def settings(own: dict[str, str], counters: Counters) -> StatRows:
 
 
 def _general(own: dict[str, str], *, newer: bool) -> list[str]:
-    behind = NEWER if newer else {}
+    additions = NEWER if newer else {}
     if int(own.get("idle_timeout", 0)):
-        behind = behind | IDLE
+        additions = additions | IDLE
     if int(own.get("expired_rows_purge_interval", 0)):
-        behind = behind | PURGE
+        additions = additions | PURGE
     for first, rows in (("row_cache_hits", ROW_CACHE), ("replica_gets", REPLICA)):
         if newer and first in own:
-            behind = behind | {"conn_yields": behind.get("conn_yields", []) + rows["conn_yields"]}
-    return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
+            additions = additions | {"conn_yields": additions.get("conn_yields", []) + rows["conn_yields"]}
+    return [each for name in GENERAL for each in (name, *additions.get(name, ()))]
 
 
 def cachedump(limits: list[bytes], *, empty: bool) -> Reply:

@@ -316,14 +316,14 @@ def as_stored(mapping: Mapping, row: Row) -> Row:
         return row
     numbers = {"flags": row.flags, "cas": row.cas, "expiry": row.expiry}
     columns = {name: getattr(mapping, name) for name in numbers}
-    behind = [
-        name for place in mapping.behind[0] for name in numbers if columns[name] == place and numbers[name] is not None
+    following = [
+        name for each in mapping.following[0] for name in numbers if columns[name] == each and numbers[name] is not None
     ]
-    record = data + b"".join(stored_integer(columns[name], numbers[name] or 0) for name in behind)
+    record = data + b"".join(stored_integer(columns[name], numbers[name] or 0) for name in following)
     record = record.ljust(len(record) + (column.width or 0), b"\0")
     at = column.width or 0
     value = record[:at]
-    for name in behind:
+    for name in following:
         numbers[name], at = _read(columns[name], record, at)
     return replace(row, values=(value,), **numbers)
 

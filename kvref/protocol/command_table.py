@@ -22,7 +22,7 @@ from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
 from kvref.protocol.rules import WireRules
 
 _MANY: Final = 1 << 30
-OTHER: Final = "other"  # the name of commands without a text form, see `Row.timed_as`
+OTHER: Final = "other"  # the name of commands without a text form, see `CommandRow.timed_as`
 
 
 class PolicyKind(Enum):
@@ -54,7 +54,7 @@ class TextForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class CommandRow:
     """One command.
 
     Args:
@@ -142,7 +142,7 @@ def _count_arithmetic(command: c.Arithmetic, reply: Reply, missing_counted: bool
     return (f"{verb}_misses",) if reply is Status.NOT_FOUND else ()
 
 
-def _writes(row: Row) -> bool:
+def _writes(row: CommandRow) -> bool:
     return isinstance(row.needs, Right) and Right.WRITE in row.needs
 
 
@@ -156,7 +156,7 @@ _GET_AND_TOUCH: Final = TextForm(2, _MANY, grammar.get_and_touch, unlimited=True
 _ARITHMETIC: Final = TextForm(3, 4, grammar.arithmetic)
 
 TABLE: Final = (
-    Row(
+    CommandRow(
         command=c.Get,
         beyond_plugin=False,
         needs=NO_RIGHT,
@@ -172,7 +172,7 @@ TABLE: Final = (
             **_with_quiet(0x0C, 0x0D, Opcode(opcodes.get, key=True, with_key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Store,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -191,7 +191,7 @@ TABLE: Final = (
             **_with_quiet(0x0F, 0x1A, Opcode(partial(opcodes.join, "prepend"), key=True, value=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Delete,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -201,7 +201,7 @@ TABLE: Final = (
         text={b"delete": TextForm(2, 4, grammar.delete)},
         binary=_with_quiet(0x04, 0x14, Opcode(opcodes.delete, key=True)),
     ),
-    Row(
+    CommandRow(
         command=c.Arithmetic,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -214,7 +214,7 @@ TABLE: Final = (
             **_with_quiet(0x06, 0x16, Opcode(partial(opcodes.add, increment=False), (20,), key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Touch,
         beyond_plugin=True,
         needs=Right.WRITE,
@@ -223,7 +223,7 @@ TABLE: Final = (
         metrics=("touch",),
         text={b"touch": TextForm(3, 4, grammar.touch)},
     ),
-    Row(
+    CommandRow(
         command=c.GetAndTouch,
         beyond_plugin=True,
         needs=Right.WRITE,
@@ -236,35 +236,35 @@ TABLE: Final = (
             **_with_quiet(0x23, 0x24, Opcode(opcodes.get_and_touch, (4,), key=True, with_key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.MetaGet,
         beyond_plugin=True,
         needs=lambda command: NO_RIGHT if command.exptime is None and command.vivify is None else Right.WRITE,
         policies=(),
         text={b"mg": TextForm(2, _MANY, meta.get)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaSet,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
         text={b"ms": TextForm(2, _MANY, meta.set_, length_at=2)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaDelete,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
         text={b"md": TextForm(2, _MANY, meta.delete)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaArithmetic,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
         text={b"ma": TextForm(2, _MANY, meta.arithmetic)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaDebug,
         beyond_plugin=True,
         needs=NO_RIGHT,
@@ -273,14 +273,14 @@ TABLE: Final = (
         counters=lambda _command, _reply, _missing_counted: ("cmd_meta",),
         text={b"me": TextForm(1, _MANY, meta.debug)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaNoop,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
         text={b"mn": TextForm(1, _MANY, meta.noop)},
     ),
-    Row(
+    CommandRow(
         command=c.FlushAll,
         beyond_plugin=False,
         needs=Right.WRITE | Right.FLUSH,
@@ -290,14 +290,14 @@ TABLE: Final = (
         text={b"flush_all": TextForm(1, 3, grammar.flush_all)},
         binary=_with_quiet(0x08, 0x18, Opcode(opcodes.flush, (0, 4))),
     ),
-    Row(
+    CommandRow(
         command=c.Bind,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
         text={b"bind": TextForm(2, 2, grammar.bind)},
     ),
-    Row(
+    CommandRow(
         command=c.Stats,
         beyond_plugin=False,
         needs=_needs_of_stats,
@@ -305,7 +305,7 @@ TABLE: Final = (
         text={b"stats": TextForm(1, _MANY, grammar.stats)},
         binary={0x10: Opcode(opcodes.stat, key=None, leaves_value=True)},
     ),
-    Row(
+    CommandRow(
         command=c.Version,
         beyond_plugin=False,
         needs=NO_RIGHT,
@@ -313,7 +313,7 @@ TABLE: Final = (
         text={b"version": TextForm(1, _MANY, grammar.version)},
         binary={0x0B: Opcode(lambda _header, _body, _rules: c.Version())},
     ),
-    Row(
+    CommandRow(
         command=c.Verbosity,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -321,14 +321,14 @@ TABLE: Final = (
         text={b"verbosity": TextForm(2, 3, grammar.verbosity)},
         binary={0x1B: Opcode(opcodes.verbosity, (4,))},
     ),
-    Row(
+    CommandRow(
         command=c.CacheMemlimit,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
         text={b"cache_memlimit": TextForm(2, 3, grammar.cache_memlimit)},
     ),
-    Row(
+    CommandRow(
         command=c.KeyDump,
         beyond_plugin=True,
         needs=Right.LIST_KEYS,
@@ -336,25 +336,25 @@ TABLE: Final = (
         # One line form for four commands; the parser of the crawler's commands distinguishes them.
         text={b"lru_crawler": TextForm(1, _MANY, crawler.parse)},
     ),
-    Row(
+    CommandRow(
         command=c.Crawl,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
     ),
-    Row(
+    CommandRow(
         command=c.SwitchCrawler,
         beyond_plugin=True,
         needs=Right.WRITE | Right.LIST_KEYS,
         policies=(),
     ),
-    Row(
+    CommandRow(
         command=c.TuneCrawler,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
     ),
-    Row(
+    CommandRow(
         command=c.VBucket,
         beyond_plugin=False,
         needs=lambda command: NO_RIGHT if command.verb == "get" else Right.WRITE,
@@ -364,14 +364,14 @@ TABLE: Final = (
             for opcode, verb in ((0x83, "set"), (0x84, "get"), (0x85, "delete"))
         },
     ),
-    Row(
+    CommandRow(
         command=c.Noop,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
         binary={opcodes.NOOP: Opcode(lambda _header, _body, _rules: c.Noop())},
     ),
-    Row(
+    CommandRow(
         command=c.Quit,
         beyond_plugin=False,
         needs=NO_RIGHT,
@@ -379,9 +379,9 @@ TABLE: Final = (
         text={b"quit": TextForm(1, _MANY, grammar.quit_)},
         binary=_with_quiet(0x07, 0x17, Opcode(lambda _header, _body, _rules: c.Quit())),
     ),
-    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=()),
+    CommandRow(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=()),
     # Besides what the grammar answers to malformed commands, what it answers whatever the arguments are.
-    Row(
+    CommandRow(
         command=c.Refused,
         beyond_plugin=False,
         needs=NO_RIGHT,
@@ -396,7 +396,7 @@ REFUSED_BEYOND_PLUGIN: Final = {
     b"shutdown": TextForm(1, _MANY, grammar.shutdown),
 }
 
-ROWS: Final[dict[type, Row]] = {row.command: row for row in TABLE}
+ROWS: Final[dict[type, CommandRow]] = {row.command: row for row in TABLE}
 if ROWS.keys() ^ set(get_args(c.Command)) or len(ROWS) != len(TABLE):
     raise TypeError("each command of commands.py needs exactly one row")
 

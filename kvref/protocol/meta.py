@@ -114,8 +114,8 @@ def noop(_words: list[bytes], _rules: WireRules) -> Parsed:
 
 def _either(words: list[bytes], refusal: bytes, rules: WireRules) -> bytes:
     """Return the words of md and ma for what a flag is refused for."""
-    kept = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > rules.key_limit
-    return refusal if kept else EITHER
+    specific = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > rules.key_limit
+    return refusal if specific else EITHER
 
 
 def _wrong(flags: _Flags) -> bool:

@@ -34,9 +34,9 @@ COUNTED_COMMANDS = (
 @pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies"])
 def test_a_row_without_an_attribute_is_an_error(attribute: str) -> None:
     whole = {"command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": ()}
-    assert table.Row(**whole)  # type: ignore[arg-type]
+    assert table.CommandRow(**whole)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=attribute):
-        table.Row(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
+        table.CommandRow(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
 
 
 def test_each_command_has_one_row_and_one_handler() -> None:

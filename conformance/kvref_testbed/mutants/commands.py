@@ -545,7 +545,7 @@ def removes_expired_rows_that_it_finds() -> None:
 @breaks("KV-RANGE-035")
 def reads_malformed_bounds_as_0() -> None:
     """A bound of a range that is not a number is 0 for an integer key column."""
-    cell = ranges.bound_cell
+    cell = ranges.end_cell
 
     def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:
         try:
@@ -553,7 +553,7 @@ def reads_malformed_bounds_as_0() -> None:
         except values.RefusedError:
             return 0
 
-    put(ranges, "bound_cell", lenient)
+    put(ranges, "end_cell", lenient)
 
 
 @breaks("KV-RANGE-036")

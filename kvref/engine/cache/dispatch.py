@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.cache.memory import Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
@@ -41,7 +41,7 @@ class Arithmetic:
         }
         mapping = bound.mapping
         mapped = {*mapping.values, mapping.flags, mapping.cas, mapping.expiry}
-        self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.behind))
+        self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.following))
         self._next_cas = partial(store.new_cas, bound.session, mapping) if numbered else bound.next_cas
 
     def add(
@@ -87,8 +87,8 @@ class Arithmetic:
         if arithmetic.reads_along(mapping, index, cells[index]):
             known = dict(zip(mapping.values, cells, strict=True))
             options = ((mapping.flags, FLAGS), (mapping.cas, CAS), (mapping.expiry, EXPIRY))
-            known |= {column: row[place] for column, place in options if column is not None}  # type: ignore[misc]
-            along = tuple(known[column] for column in mapping.behind[index])
+            known |= {column: row[index] for column, index in options if column is not None}  # type: ignore[misc]
+            along = tuple(known[column] for column in mapping.following[index])
         number = arithmetic.leading(bound.session, mapping, index, cells[index], along)
         return index, to_bytes(cells[index]), number
 

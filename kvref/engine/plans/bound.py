@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.engine import values
-from kvref.engine.accesses import Event
+from kvref.engine.access_log import Event
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
@@ -108,8 +108,8 @@ class Bound:
 
     def cells(self, row: CachedRow) -> tuple[Cell, ...]:
         """Return the cells of the value columns of a row; text may be bytes."""
-        kept = row[VALUES]
-        return (data_of(row[HIT]),) if kept is None else kept
+        cells = row[VALUES]
+        return (data_of(row[HIT]),) if cells is None else cells
 
     def data(self, row: CachedRow) -> bytes:
         return data_of(row[HIT])

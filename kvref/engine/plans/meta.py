@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kvref.engine.accesses import Access, Change, identity_of, replay
+from kvref.engine.access_log import Change, ItemAccess, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
 from kvref.engine.mapping import Mapping
@@ -56,7 +56,7 @@ class GroupMarks:
     def changed(self, _mapping: Mapping, key: bytes, _now: int, change: Change) -> None:
         self._bound.events.append((key, change))
 
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
         """See `Marks.access`: what was noted before, and what the commands of the group have noted."""
         access = self._marks.access(mapping, key, entry)
         if self._bound.events:

@@ -84,13 +84,13 @@ def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
     several = several_of(plan)
     if several is None:
         return line
-    place = plan[2][1]
-    if several.ends_before(place):
+    index = plan[2][1]
+    if several.ends_before(index):
         return b""
     if isinstance(reply, Items):
-        shown: bytes = several.reply(place, line[: -len(END)])
+        shown: bytes = several.reply(index, line[: -len(END)])
         return shown
-    several.refuse(place)
+    several.refuse(index)
     return line
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.counters import counted
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, MAX_CACHED, CachedRow, Decision, Renewal
@@ -92,20 +92,20 @@ class SeveralTouched:
         self._items = [b""] * count
         self._refused_at = count
 
-    def ends_before(self, place: int) -> bool:
+    def ends_before(self, index: int) -> bool:
         """Return whether a word in front of this one was refused, so that it is not read."""
-        return self._refused_at < place
+        return self._refused_at < index
 
-    def refuse(self, place: int) -> None:
+    def refuse(self, index: int) -> None:
         """Note that a word is refused, whose reply is that of the command."""
-        self._refused_at = place
+        self._refused_at = index
 
-    def reply(self, place: int, item: bytes) -> bytes:
+    def reply(self, index: int, item: bytes) -> bytes:
         """Note what a word shows, empty if there is no row; return the reply if the word is the last one."""
-        if self._refused_at == place:
+        if self._refused_at == index:
             self._refused_at = self.count
-        self._items[place] = item
-        return b"".join([*self._items, END]) if place == self.count - 1 else b""
+        self._items[index] = item
+        return b"".join([*self._items, END]) if index == self.count - 1 else b""
 
 
 class Touching:
@@ -132,20 +132,20 @@ class Touching:
         return (item if word is key else renamed(item, key, word)) + END, new, parameters
 
     def get_and_touch_one(self, row: CachedRow, key: bytes, command: tuple[SeveralTouched, int, bytes]) -> Decision:
-        """Decide a word of a gat or gats of several; the command is what the words share, its place, and the word."""
-        several, place, word = command
-        if several.ends_before(place):
+        """Decide a word of a gat or gats of several; the command is what the words share, its index, and the word."""
+        several, index, word = command
+        if several.ends_before(index):
             return b"", None, None
         try:
             found, new, parameters = self.retimed(row, key, several.exptime)
         except RefusedError:
-            several.refuse(place)
+            several.refuse(index)
             raise
         item = b""
         if found:
             item = with_cas(row[HIT], row) if several.cas else row[HIT]
             item = item if word is key else renamed(item, key, word)
-        return several.reply(place, item), new, parameters
+        return several.reply(index, item), new, parameters
 
     def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
@@ -49,25 +49,25 @@ class Storage:
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
-        kept, seen = self._flags.get(flags) or self._fit_flags(flags)
+        stored, seen = self._flags.get(flags) or self._fit_flags(flags)
         cas = bound.next_cas()  # taken before the value is looked at (cas-017)
         new: CachedRow
         cells: tuple[Cell, ...]
         if len(data) <= self._width and data.isascii():
             cells = (data.decode("ascii") if self._has_text else data,)
-            new = SHOWN % (word, seen, len(data), data), row[ROWID], kept, cas, expiry, None
+            new = SHOWN % (word, seen, len(data), data), row[ROWID], stored, cas, expiry, None
         else:
             try:
                 cells = bound.values_of(data)
             except RefusedError as unfit:
                 self._refuse(row, verb, unfit)
-            new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+            new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
         bound.counted.append(self._stored)
         bound.events.append((word, _STORED))
         reply = b"" if quiet else b"STORED\r\n"
         if bound.all_mapped:
-            return reply, new, (*cells, kept, cas, expiry)
-        return reply, new, bound.parameters(cells, kept, cas, expiry)
+            return reply, new, (*cells, stored, cas, expiry)
+        return reply, new, bound.parameters(cells, stored, cas, expiry)
 
     def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an add, a replace or a cas."""
@@ -98,16 +98,16 @@ class Storage:
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
-        kept, expiry = row[FLAGS], row[EXPIRY]
+        stored, expiry = row[FLAGS], row[EXPIRY]
         if self._rules.append_takes_request:
-            kept = store.fit_flags(mapping, flags)
+            stored = store.fit_flags(mapping, flags)
             expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
         cells = store.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
         cas = bound.next_cas()
         bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
         bound.events.append((word, Change.STORED))
-        new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        parameters = (*cells, kept, cas, expiry) if bound.all_mapped else bound.parameters(cells, kept, cas, expiry)
+        new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
+        parameters = (*cells, stored, cas, expiry) if bound.all_mapped else bound.parameters(cells, stored, cas, expiry)
         return b"" if quiet else b"STORED\r\n", new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
@@ -141,8 +141,8 @@ class Storage:
         if len(self._flags) >= MAX_CACHED_FLAGS:
             self._flags.clear()
         cell = store.fit_flags(self._mapping, flags)
-        kept = self._flags[flags] = cell, shown_flags(cell)
-        return kept
+        stored = self._flags[flags] = cell, shown_flags(cell)
+        return stored
 
 
 def _record(command: Stored, word: bytes) -> c.Store:

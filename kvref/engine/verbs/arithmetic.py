@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
 from kvref.engine.session import Session
@@ -117,8 +117,8 @@ def first_number(session: Session, mapping: Mapping, initial: int) -> int:
 def column_used(mapping: Mapping, flags: int | None) -> int:
     """Return the place of the value column that incr and decr of a row with these flags count in."""
     # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
-    place = (flags or 0) % _TOP
-    return place if place < len(mapping.values) else 0
+    index = (flags or 0) % _TOP
+    return index if index < len(mapping.values) else 0
 
 
 def whole_number(text: bytes) -> int:
@@ -136,16 +136,16 @@ def all_digits(text: bytes) -> int | None:
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
-    cell, behind = row.values[index], mapping.behind[index]
+    cell, following = row.values[index], mapping.following[index]
     along: tuple[Cell, ...] = ()
     if reads_along(mapping, index, cell):
-        along = yield ReadAlong(mapping, row.key, behind)
+        along = yield ReadAlong(mapping, row.key, following)
     return leading(session, mapping, index, cell, along)
 
 
 def reads_along(mapping: Mapping, index: int, cell: Cell) -> bool:
     """Return whether the number of a value column may go on in the columns behind it, see `leading`."""
-    if mapping.values[index].kind is Kind.INTEGER or cell is None or not mapping.behind[index]:
+    if mapping.values[index].kind is Kind.INTEGER or cell is None or not mapping.following[index]:
         return False
     text = to_bytes(cell)
     return len(text) <= MAX_NUMBER_LENGTH and _OPEN_ENDED.fullmatch(text) is not None
@@ -167,7 +167,7 @@ def leading(session: Session, mapping: Mapping, index: int, cell: Cell, along: t
     text = to_bytes(cell)
     if len(text) > MAX_NUMBER_LENGTH:
         raise RefusedError(NON_NUMERIC)
-    text += b"".join(map(_in_record, mapping.behind[index], along))
+    text += b"".join(map(_in_record, mapping.following[index], along))
     number = leading_number(text.split(b"\0")[0])
     if abs(number) < _TOP:
         return number % _TOP

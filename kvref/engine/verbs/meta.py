@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from kvref.engine.accesses import Access, Change
+from kvref.engine.access_log import Change, ItemAccess
 from kvref.engine.cache import dispatch
 from kvref.engine.cache.dispatch import Verb, entry_of, note, run_by_policy
 from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
@@ -46,7 +46,7 @@ class ItemState(Protocol):
     def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark: ...
     def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None: ...
     def fetched(self, mapping: Mapping, key: bytes, now: int) -> None: ...
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access: ...
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess: ...
 
 
 @dataclass(frozen=True, slots=True)

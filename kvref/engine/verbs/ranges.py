@@ -24,7 +24,7 @@ _BOUND: Final = re.compile(rb"@([<>])(=?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class RangeEnd:
     """One end of a range; `text` may be empty, which compares like the empty key."""
 
     text: bytes
@@ -35,8 +35,8 @@ class Bound:
 class Range:
     """A parsed range word; at least one end is set."""
 
-    low: Bound | None
-    high: Bound | None
+    low: RangeEnd | None
+    high: RangeEnd | None
 
 
 def parse(key: bytes) -> Range | None:
@@ -46,9 +46,9 @@ def parse(key: bytes) -> Range | None:
         return None
     other = key.find(b"@<" if first[1] == b">" else b"@>", first.end())
     end = len(key) if other < 0 else other
-    bounds = {first[1]: Bound(key[first.end() : end], bool(first[2]))}
+    bounds = {first[1]: RangeEnd(key[first.end() : end], bool(first[2]))}
     if other >= 0 and (second := _BOUND.match(key, other)) is not None:
-        bounds[second[1]] = Bound(key[second.end() :], bool(second[2]))
+        bounds[second[1]] = RangeEnd(key[second.end() :], bool(second[2]))
     return Range(bounds.get(b">"), bounds.get(b"<"))
 
 
@@ -109,7 +109,7 @@ def scan(
 
 def _ends(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell, _ClusteredEnd | None]:
     """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise."""
-    low, high = bound_cell(session, mapping, wanted.low), bound_cell(session, mapping, wanted.high)
+    low, high = end_cell(session, mapping, wanted.low), end_cell(session, mapping, wanted.high)
     if wanted.high is None or not (session.rules.lossy_ranges and mapping.secondary):
         return low, high, None
     return low, None, _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), wanted.high.inclusive)
@@ -173,7 +173,7 @@ def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationG
         raise RefusedError(Closed())
 
 
-def bound_cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
+def end_cell(session: Session, mapping: Mapping, bound: RangeEnd | None) -> Cell:
     """Return what a bound compares the key column with, None without bound; raises RefusedError if it cannot."""
     if bound is None:
         return None

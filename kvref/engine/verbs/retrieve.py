@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.cache.dispatch import cached, note
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
@@ -48,12 +48,12 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.switch_disabled = not (last or session.rules.each_word_switches)
             if wanted is None:
-                found = yield from _row(session, mapping, word, key, now, plain=not command.with_cas)
+                found = yield from _row(session, mapping, word, key, now, from_replica=not command.with_cas)
                 reads += last
             else:
-                behind = command.words[position:]
+                remaining = command.words[position:]
                 found, ended, used = yield from _rows(
-                    session, mapping, wanted, now, command, behind, named=key is not word
+                    session, mapping, wanted, now, command, remaining, named=key is not word
                 )
                 reads += ended
                 passed = position + used
@@ -75,11 +75,11 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
 
 
 def _rows(
-    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes], *, named: bool
+    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, remaining: list[bytes], *, named: bool
 ) -> Generator[Operation, Any, tuple[list[r.Item], bool, int]]:
     """Return the items of a range, whether the plugin comes to its end, and how many of the next words are answered."""
     frame = command.frame
-    first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
+    first_only = frame is not None or (named and not remaining)  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
     found, ended = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
     log = session.shared.marks.log(mapping)
@@ -92,34 +92,34 @@ def _rows(
             # process_bin_get takes the length of the request's key for that of the row's (range-002, range-003).
             item.word = item.word[: len(command.words[0])].ljust(len(command.words[0]), b"\0")
     elif named and found:
-        found, over, used = _one_for_each_word(session, mapping, found, behind)
+        found, over, used = _one_for_each_word(session, mapping, found, remaining)
         return found, over and ended, used
     # Words behind a range are lost (range-035); an empty one would end 8.0 (range-077).
-    return found, ended and not (first_only and found), len(behind)
+    return found, ended and not (first_only and found), len(remaining)
 
 
 def _one_for_each_word(
-    session: Session, mapping: Mapping, found: list[r.Item], behind: list[bytes]
+    session: Session, mapping: Mapping, found: list[r.Item], remaining: list[bytes]
 ) -> tuple[list[r.Item], bool, int]:
     """Return what 8.0 shows of a range that names its mapping (behind-001 to -004); the rest is as of `_rows`.
 
     Args:
         found: the items of the range, at least one.
-        behind: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
+        remaining: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
             table, and a range all rows that are left. Words behind the end of the range are keys again.
     """
     shown, left = found[:1], iter(found[1:])
-    for used, word in enumerate(behind, 1):
+    for used, word in enumerate(remaining, 1):
         target = session.split(word)
         if target is not None and not target.key:
             shown.append(switch_item(session, b"", mapping))
         elif target is None and parse(word) is not None:
-            return [*shown, *left], True, len(behind)
+            return [*shown, *left], True, len(remaining)
         elif (item := next(left, None)) is not None:
             shown.append(item)
         else:
             return shown, True, used
-    return shown, False, len(behind)
+    return shown, False, len(remaining)
 
 
 def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
@@ -170,9 +170,9 @@ def _usable(session: Session) -> OperationGen:
     return mapping
 
 
-def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, plain: bool) -> OperationGen:
+def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, from_replica: bool) -> OperationGen:
     cell = session.key_to_find(mapping, key)
-    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, plain=plain))
+    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, from_replica=from_replica))
     if row is None or session.count_expired(row.expiry, now):
         return []
     session.shared.marks.fetched(mapping, to_bytes(row.key), now)

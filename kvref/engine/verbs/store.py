@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
-from kvref.engine.accesses import Event
+from kvref.engine.access_log import Event
 from kvref.engine.plans.words import Words
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.usual_words import UsualWords

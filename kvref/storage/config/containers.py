@@ -246,7 +246,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
-        columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
+        columns=frozenset(table.order), following=tuple(_behind(table, column) for column in values),
         secondary=secondary, clustered=clustered, descending=index in table.descending,
         unsearchable=indexed != (key.name,), not_null=table.not_null, hidden=table.hidden, beginning=beginning,
         cascades=table.cascades, other_unique=bool(table.unique.keys() - {index}), row=row,

@@ -31,7 +31,7 @@ class Change(Enum):
 Event = bytes | tuple[bytes, Change] | float
 
 
-class Access(NamedTuple):
+class ItemAccess(NamedTuple):
     """What is known of an item.
 
     Args:
@@ -45,7 +45,7 @@ class Access(NamedTuple):
     content: int | None = None
 
 
-UNKNOWN: Final = Access()
+UNKNOWN: Final = ItemAccess()
 
 
 class AccessLog:
@@ -113,26 +113,26 @@ def identity_of(key: Column) -> Callable[[bytes], Hashable]:
 
 
 def replay(
-    events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], Access]
-) -> dict[Hashable, Access]:
+    events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], ItemAccess]
+) -> dict[Hashable, ItemAccess]:
     """Return what is known of the items of a log after its events, by the identity of their keys."""
-    items: dict[Hashable, Access] = {}
+    items: dict[Hashable, ItemAccess] = {}
     now = 0
     for event in events:
         if isinstance(event, bytes):
             key = identity(event)
             time, hit, content = items.get(key) or known(key)
-            items[key] = Access((now or time) if hit else time, hit=True, content=content)
+            items[key] = ItemAccess((now or time) if hit else time, hit=True, content=content)
         elif isinstance(event, tuple):
             word, change = event
             key = identity(word)
             time, hit, _ = items.get(key) or known(key)
             if change is Change.STORED:
-                items[key] = Access(now)
+                items[key] = ItemAccess(now)
             elif change is Change.OVERWRITTEN or (change is Change.TOUCHED and hit):
-                items[key] = Access(now or time, hit)
+                items[key] = ItemAccess(now or time, hit)
             else:
-                items[key] = Access(time, hit or change is Change.TOUCHED)
+                items[key] = ItemAccess(time, hit or change is Change.TOUCHED)
         else:
             now = int(event)
     return items
