@@ -17,8 +17,8 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
-from kvref.engine.values import to_bytes
-from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits, change_of_sum
+from kvref.engine.values import RefusedError, to_bytes
+from kvref.engine.verbs.arithmetic import NON_NUMERIC, change_of_sum, whole_number
 from kvref.engine.verbs.store import APPENDING, EXPIRED_SECOND, expires_at_once, found_by_add, unmet
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
@@ -59,9 +59,10 @@ def _add(session: Session, key: Key, command: c.Arithmetic, found: Entry | None,
             return Status.NOT_FOUND
         _put(session, key, 0, b"%d" % command.initial, _expiry(session, command.exptime, now), now)
         return Number(command.initial)
-    number = _number(session.rules, found.data)
-    if number is None:
-        return NON_NUMERIC
+    try:
+        number = _number(session.rules, found.data)
+    except RefusedError as refused:
+        return refused.reply
     result = (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
     # The daemon's items ended with a line end once (more:policy-116).
     data = b"%d\r\n" % result if session.rules.cache_ends_sums else b"%d" % result
@@ -102,13 +103,18 @@ def _expiry(session: Session, exptime: int, now: int) -> int:
     return cache.expiry_of(exptime, now)
 
 
-def _number(rules: Rules, text: bytes) -> int | None:
-    """Return the number that a text is, None where it is none.
+def _number(rules: Rules, text: bytes) -> int:
+    """Return the number that a text is; raises RefusedError for any other text.
 
     The plugin's profiles read up to a blank or NUL (more:policy-163), but not behind the end of the value as the daemon
     did.
     """
-    return numbers.unsigned(text.split(b"\0")[0]) if rules.counts_leading_number else all_digits(text)
+    if not rules.counts_leading_number:
+        return whole_number(text)
+    number = numbers.unsigned(text.split(b"\0")[0])
+    if number is None:
+        raise RefusedError(NON_NUMERIC)
+    return number
 
 
 Verb = Callable[[Session, Any, int], OperationGen]

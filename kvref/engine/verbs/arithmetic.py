@@ -122,17 +122,11 @@ def column_used(mapping: Mapping, flags: int | None) -> int:
 
 
 def whole_number(text: bytes) -> int:
-    """Return the number in a value that must consist of digits; raises RefusedError for any other value."""
-    number = all_digits(text)
-    if number is None:
-        raise RefusedError(NON_NUMERIC)
-    return number
-
-
-def all_digits(text: bytes) -> int | None:
-    """Return the number of a text that is digits between blanks; None for any other one, and one beyond 64 bits."""
+    """Return the number of a text of digits between blanks; raises RefusedError for others and beyond 64 bits."""
     digits = text.strip()
-    return int(digits) if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and int(digits) < _TOP else None
+    if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and (number := int(digits)) < _TOP:
+        return number
+    raise RefusedError(NON_NUMERIC)
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
