@@ -45,7 +45,7 @@ _LANGUAGES: Final = tuple(
     "croatian czech danish esperanto estonian german2 hungarian icelandic latvian lithuanian persian polish roman"
     " romanian sinhala slovak slovenian spanish spanish2 swedish turkish vietnamese".split()
 )
-# Languages of utf8mb4_*_0900_* without a section of their own, and whose they share: "" for none.
+# Languages of utf8mb4_*_0900_* without a section, and the language whose section they share: "" for none.
 _UNTAILORED_0900: Final = {"ja": "", "zh": "", "ru": "", "bg": "", "mn_cyrl": "", "gl": "es", "da": "nb", "nn": "nb"}
 _LANGUAGES_0900: Final = tuple("bs cs de_pb eo es es_trad et hr hu is la lt lv nb pl ro sk sl sr_latn sv tr vi".split())
 _SUFFIXES_0900: Final = {"ai_ci": 1, "as_ci": 2, "as_cs": 3}

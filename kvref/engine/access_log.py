@@ -25,7 +25,7 @@ class Change(Enum):
     STORED = "stored"
     OVERWRITTEN = "overwritten"  # in place: a number of no more digits; an add that finds an item counts as this
     TOUCHED = "touched"
-    MARKED = "marked"  # with another cas number or expiry time; which is no access
+    MARKED = "marked"  # with another cas number or expiry time; which is not an access
 
 
 Event = bytes | tuple[bytes, Change] | float
@@ -52,10 +52,10 @@ class AccessLog:
     """Accesses to the items of a mapping, in their order.
 
     Args:
-        limit: how many are kept, the oldest goes first; None: all, until `take`.
+        limit: number of accesses to store, the oldest is dropped first; None: all, until `take`.
 
     Attributes:
-        at: is called with the UNIX time of the accesses behind it.
+        at: is called with the UNIX time of the accesses that follow.
         fetched: is called with the key of an item that was returned.
         fetched_all: is called with several of them.
         noted_all: is called with several accesses of any kind.

@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def reads_unbatched(self) -> bool:
-        """Return whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
+        """Return whether each read is a separate batch with nothing to commit (idle-037), which needs no count."""
         return self._limits.reads == 1 and not self.writes
 
     def read(self) -> Generator[Operation, Any, str | None]:
@@ -105,7 +105,7 @@ class Batch:
             self.reset()
             raise
         if reason is not None:
-            # A single write is no batch: its own reply is the error.
+            # A single write is not a batch: its reply is the error.
             if self._limits.writes > 1:
                 return self.lost(reason)
             self.reset()

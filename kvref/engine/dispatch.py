@@ -72,7 +72,7 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
 
 
 def _run_handler(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Run a verb that looks for items; a command that has a mapping for itself alone is a batch of its own."""
+    """Run a verb that looks for items; a command with a mapping for itself alone is a separate batch."""
     policy, verb = session.shared.directory.policies.of(command), HANDLERS[type(command)]
     if policy is Policy.TABLE:
         reply = yield from _in_table(verb, session, command, now)

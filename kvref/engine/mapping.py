@@ -54,7 +54,7 @@ class Column:
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         surrogates: UTF-8 text in it may have the bytes of surrogates, as the plugin of 5.6 stores them.
         codec: between the wire and SQL; None if both have the same bytes.
-        collation: how it compares, by the name that its store has for that; empty for what is no text.
+        collation: how it compares, by the name that its store has for that; empty unless it is text.
     """
 
     name: str

@@ -181,7 +181,7 @@ class Clear:
 
 @dataclass(slots=True)
 class PurgeExpired:
-    """Delete expired rows in a transaction of their own, outside the connection's.
+    """Delete expired rows in a separate transaction.
 
     Answered with the number of deleted rows, or None if no index begins with the expiry column.
 

@@ -340,7 +340,7 @@ class Session:
         return None if row is None or self.expired_for_write(row.expiry, now) else row
 
     def expired_for_write(self, expiry: int | None, now: int) -> bool:
-        """Return whether a row that a write has looked up is none to it, see `count_expired`."""
+        """Return whether a row is expired for a write that has looked it up, see `count_expired`."""
         return self.rules.writes_check_expiry and self.count_expired(expiry, now)
 
     def item(self, word: bytes, row: Row) -> Item:
@@ -376,7 +376,7 @@ class Session:
         return bool(expiry) and self.rules.is_expired(expiry, max(now, self.shared.clock()))
 
     def count_expired(self, expiry: int | None, now: int) -> bool:
-        """Return what `is_expired` does, and count expired rows in `get_expired`."""
+        """Return what `is_expired` returns, and count expired rows in `get_expired`."""
         expired = self.is_expired(expiry, now)
         if expired:
             self.shared.counters.get_expired += 1

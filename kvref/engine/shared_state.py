@@ -42,13 +42,13 @@ UNMARKED: Final = Mark()
 
 
 class Marks:
-    """Marks of items, and accesses to them, by place.
+    """Marks of items, and accesses to them, by item.
 
     A mark belongs to one content of a row: any write of the row, by any client, ends the mark, a touch does not. If a
     row has no cas number, its expiry time is used instead.
 
     Args:
-        limit: how many of each are kept.
+        limit: number of each to store.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -83,7 +83,7 @@ class Marks:
         self.mark(mapping, key, entry, replace(self.of(mapping, key, entry), taken=True))
 
     def saved(self, mapping: Mapping, key: bytes) -> Callable[[], None]:
-        """Return what sets the mark at this item as it is now."""
+        """Return a function that restores the current mark of this item."""
         item = self._item_of(mapping, key)
         return partial(self._store_mark, item, self._mark_at(item))
 

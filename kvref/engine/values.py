@@ -159,7 +159,7 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
         except RefusedError:
             if not rules.wraps_integers:
                 raise
-            break  # the plugin stops at a part that is no number: it and the rest become NULL (col-050)
+            break  # the plugin stops at a part that is not a number: it and the rest become NULL (col-050)
     return (*cells, *[None] * (len(mapping.values) - len(cells)))
 
 

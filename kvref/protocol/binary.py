@@ -51,7 +51,7 @@ _STATUSES: Final = {
     r.Fault.OUT_OF_MEMORY: OUT_OF_MEMORY,
     r.Fault.UNFIT_TABLE: TEMPORARY,
 }
-# complete_update_bin: what these two are refused for has a status of its own (set-004, set-005).
+# complete_update_bin: the condition of each of the two has a separate status (set-004, set-005).
 _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
 _SCRUB: Final = 0xF0  # answered by the daemon's own engine, and does nothing here (op-009)
 _MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
@@ -249,7 +249,7 @@ def miss_frame(frame: c.Frame) -> bytes:
     """Return the bytes of the reply to a get of a key without an item, empty if the get is quiet."""
     if frame.quiet:
         return b""
-    # A miss has the key in the place of the text (get-003).
+    # A miss has the key instead of the text (get-003).
     return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
 
 

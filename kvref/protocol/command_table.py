@@ -390,7 +390,7 @@ TABLE: Final = (
         counters=lambda command, _reply, _missing_counted: _TOO_LARGE if command.too_large else (),
     ),
 )
-# Always refused, with a text of its own; in the profiles that have what memcached 1.6 has.
+# Always refused, with a specific text, in the profiles that have what memcached 1.6 has.
 REFUSED_BEYOND_PLUGIN: Final = {
     b"refresh_certs": TextForm(1, _MANY, grammar.refresh_certs),
     b"shutdown": TextForm(1, _MANY, grammar.shutdown),

@@ -1,4 +1,4 @@
-"""What a get shows of an item in the text protocol, made once and kept with the row."""
+"""What a get shows of an item in the text protocol, made once and cached with the row."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Number:
 
 
 class Fault(Enum):
-    """Why a command failed, where the binary protocol has a status of its own for the reason."""
+    """Why a command failed, where the binary protocol has a specific status for the reason."""
 
     NOT_A_NUMBER = auto()
     NOT_STORED = auto()

@@ -1,7 +1,7 @@
 """The text protocol of one connection: bytes to commands, replies to bytes. How each line is parsed: `grammar.py`.
 
-Feed what arrived, then take commands until there is none; incomplete input is kept. Once `closed` is set the connection
-must be closed after the commands taken so far are answered.
+Feed what arrived, then take commands until there is none; incomplete input stays buffered. Once `closed` is set, the
+connection must be closed after the commands taken so far are answered.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _put(session: Session, key: Key, flags: int, data: bytes, expiry: int, now: 
 def _sent_to_table(session: Session, command: c.Command, now: int) -> c.Command:
     """Return a command as the table gets it, when the cache has had it first.
 
-    8.0 hands on the time as its cache keeps it, in seconds of its own clock, and the table counts that from now
+    8.0 hands on the time as its cache keeps it, in seconds of the cache's clock, and the table counts that from now
     (more:policy-160).
     """
     if not isinstance(command, c.Store) or not session.rules.cache_shifts_time or command.exptime <= 0:
@@ -154,7 +154,7 @@ def run_by_policy(
 def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any, r.Item | None]:
     """Return the item that the cache has for a word of a get with the policy BOTH; called before the table is read.
 
-    A hit does not switch in the plugin's profiles (`more:policy-106`), and is no read of the batch (`more:policy-133`).
+    In the plugin's profiles a hit does not switch (`more:policy-106`), nor count as a read (`more:policy-133`).
     """
     target = yield from _target(session, word)
     if target is None or session.pending.holds(target.at):
@@ -267,7 +267,7 @@ def _fetched(session: Session, word: bytes, target: _Target, entry: Entry | None
 def _both(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
 ) -> OperationGen:
-    """Do it in the table and, whatever comes of that, in the cache under the client's word (more:policy-103)."""
+    """Run it in the table and, whatever the result, in the cache under the client's word (more:policy-103)."""
     reply: r.Reply = yield from in_table(verb, session, _sent_to_table(session, command, now), now)
     if isinstance(command, c.FlushAll):
         _flushed(session, command, now)
@@ -279,7 +279,7 @@ def _both(
 def _rows_cached(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
 ) -> OperationGen:
-    """Do it in the table and let the cache have the row as it is then, once it is committed."""
+    """Run it in the table and store the resulting row in the cache with the commit."""
     if isinstance(command, c.FlushAll):
         reply = yield from in_table(verb, session, command, now)
         if reply is Status.OK:

@@ -89,11 +89,11 @@ class Entry:
 
 
 class Cache:
-    """Items by key; the one that was not used for the longest time goes when there is no room.
+    """Items by key; the least recently used one is evicted if the cache is full.
 
     Args:
         started: UNIX second of the start.
-        numbers: cas numbers of its own items.
+        numbers: cas numbers of the items of the cache.
         limit: bytes it may hold, as `stats` counts them.
     """
 

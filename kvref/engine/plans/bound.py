@@ -97,7 +97,7 @@ class Bound:
         return True
 
     def is_missing(self, row: CachedRow) -> bool:
-        """Return whether there is no row for a write that looks it up, see `Session.expired_for_write`."""
+        """Return whether a write finds no row, see `Session.expired_for_write`."""
         return not row[HIT] or (bool(row[EXPIRY]) and self.rules.writes_check_expiry and self.count_expired(row))
 
     def values_of(self, data: bytes) -> tuple[Cell, ...]:

@@ -319,7 +319,7 @@ def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[
 
 
 def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> OperationGen:
-    """Run a verb by its policy as a part of another command; `stats` counts it like a command of its own."""
+    """Run a verb by its policy as a part of another command; `stats` counts it like a separate command."""
     policy = session.shared.directory.policies.of(command)
     if policy is Policy.TABLE:
         reply = yield from verb(session, command, now)
