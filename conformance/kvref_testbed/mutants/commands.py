@@ -11,6 +11,7 @@ from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
 from kvref.engine.plans.retrieve import Touching
 from kvref.engine.plans.store import Deletion, Storage
@@ -385,6 +386,7 @@ def counts_no_large_items() -> None:
 def counts_no_expired_rows() -> None:
     """get_expired stays 0."""
     put(Session, "count_expired", lambda self, expiry, now: self.rules.is_expired(expiry, now))
+    put(Bound, "count_expired", lambda self, row: self.rules.is_expired(row[EXPIRY], self.now))
 
 
 @breaks("KV-STATS-022")
