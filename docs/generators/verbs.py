@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, table
-from kvref.protocol.command_table import REFUSED_BEYOND_PLUGIN, TABLE, Row
+from kvref.protocol.command_table import REFUSED_BEYOND_PLUGIN, TABLE, CommandRow
 from kvref.protocol.commands import Right
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def rows() -> Iterator[tuple[str, ...]]:
         yield code(verb.decode()), "", "always rejected", "", DEFAULT_PROFILE
 
 
-def _rights(row: Row) -> str:
+def _rights(row: CommandRow) -> str:
     if not isinstance(row.needs, Right):
         return "depends on its arguments"
     return ", ".join(name for right, name in RIGHTS.items() if right in row.needs)
 
 
-def _policies(row: Row) -> str:
+def _policies(row: CommandRow) -> str:
     if not isinstance(row.policies, tuple):
         return "depends on its arguments"
     return ", ".join(code(kind.value) for kind in row.policies)

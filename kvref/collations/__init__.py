@@ -32,11 +32,7 @@ __all__ = ["COLLATIONS", "Collation", "Order", "charset_of", "charsets", "known"
 
 
 def register(connection: sqlite3.Connection) -> None:
-    """Make MySQL's collations known to a connection.
-
-    Args:
-        connection: any; call it for each new connection.
-    """
+    """Make MySQL's collations known to a connection; call it for each new connection."""
     for collation in COLLATIONS.values():
         connection.create_collation(collation.name, order(collation).compare)
 

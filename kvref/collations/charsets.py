@@ -20,7 +20,6 @@ class Charset:
     """A character set; this one's bytes are UTF-8.
 
     Args:
-        name: MySQL's, in lower case.
         unit: bytes of each character, or of the shortest where they vary; 0: UTF-8.
         checked: the plugin looks for malformed bytes (not in character sets of one byte: coll-033).
     """
@@ -33,11 +32,7 @@ class Charset:
         self.varies = False  # characters of one set differ in bytes, and it is not UTF-8
 
     def decode(self, data: bytes) -> str:
-        """Return bytes as text.
-
-        Raises:
-            UnicodeDecodeError: `start` is the first byte that is none.
-        """
+        """Return bytes as text; raises UnicodeDecodeError whose `start` is the first byte that is none."""
         return data.decode()
 
     def encode(self, text: str) -> bytes:
@@ -146,7 +141,6 @@ class _Bytes(Charset):
     """A character set whose bytes are not interpreted.
 
     Args:
-        name: MySQL's.
         unit: bytes of the shortest character.
         letter: matches one character; None where each byte is one.
         codec: only for spaces.

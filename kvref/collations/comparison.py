@@ -10,7 +10,7 @@ from kvref.collations import weights
 from kvref.collations.names import Collation
 
 # Weights of longer texts are not cached: they are values in an ORDER BY, hardly keys.
-MAX_KEPT: Final = 250
+MAX_CACHED: Final = 250
 
 
 class Order:
@@ -21,16 +21,15 @@ class Order:
         self._read = False
         self._ranks: tuple[bytes, bytes] | None = None
         self._weigh: Callable[[str], str] = str
-        self._kept: Callable[[str], str] = str
+        self._cached: Callable[[str], str] = str
         self._space = " " if collation.pads else ""
 
     def compare(self, one: str, other: str) -> int:
-        """Return -1, 0 or 1."""
         # An index compares a key with those of a dozen rows: most are of one length, and of one-byte characters.
         if self._ranks is not None and (width := len(one)) == len(other):
-            ranks, odd = self._ranks
-            first = one.encode("latin-1", "ignore").translate(ranks, odd)
-            second = other.encode("latin-1", "ignore").translate(ranks, odd)
+            ranks, unranked = self._ranks
+            first = one.encode("latin-1", "ignore").translate(ranks, unranked)
+            second = other.encode("latin-1", "ignore").translate(ranks, unranked)
             if len(first) == width == len(second):
                 return (first > second) - (first < second)
         return self._weighed(one, other)
@@ -53,12 +52,12 @@ class Order:
     def _key(self, text: str) -> str:
         if not self._read:
             self._read_table()
-        return self._kept(text) if len(text) <= MAX_KEPT else self._weigh(text)
+        return self._cached(text) if len(text) <= MAX_CACHED else self._weigh(text)
 
     def _read_table(self) -> None:
         if self._collation.family != "code-point":  # there a text is its own key
             table = weights.table_of(self._collation)
-            self._weigh, self._kept = table.key, lru_cache(4096)(table.key)
+            self._weigh, self._cached = table.key, lru_cache(4096)(table.key)
             self._space = self._weigh(" ") if self._collation.pads else ""
             self._ranks = table.ranks()
         self._read = True
@@ -66,5 +65,4 @@ class Order:
 
 @cache
 def order(collation: Collation) -> Order:
-    """Return how a collation orders texts."""
     return Order(collation)

@@ -19,7 +19,6 @@ class Collation:
     """One collation.
 
     Args:
-        name: in lower case.
         charset: the character set of its columns.
         family: a rule of `kvref.collations.weights`.
         tailoring: a section of tailorings.txt, "" for none.
@@ -46,7 +45,7 @@ _LANGUAGES: Final = tuple(
     "croatian czech danish esperanto estonian german2 hungarian icelandic latvian lithuanian persian polish roman"
     " romanian sinhala slovak slovenian spanish spanish2 swedish turkish vietnamese".split()
 )
-# Languages of utf8mb4_*_0900_* without a section of their own, and whose they share: "" for none.
+# Languages of utf8mb4_*_0900_* without a section, and the language whose section they share: "" for none.
 _UNTAILORED_0900: Final = {"ja": "", "zh": "", "ru": "", "bg": "", "mn_cyrl": "", "gl": "es", "da": "nb", "nn": "nb"}
 _LANGUAGES_0900: Final = tuple("bs cs de_pb eo es es_trad et hr hu is la lt lv nb pl ro sk sl sr_latn sv tr vi".split())
 _SUFFIXES_0900: Final = {"ai_ci": 1, "as_ci": 2, "as_cs": 3}
@@ -95,11 +94,7 @@ _UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
 
 
 def known(collation: str) -> Collation | None:
-    """Return what a server's collation follows, None where that is not known here.
-
-    Args:
-        collation: its name in lower case.
-    """
+    """Return what a server's collation follows, None where that is not known here."""
     match = _UCA_1400.fullmatch(collation)
     if match is None:
         return COLLATIONS.get(collation.replace("utf8mb3_", "utf8_"))
@@ -124,11 +119,7 @@ def default_charset(version: str) -> str:
 
 
 def default_collation(charset: str, version: str) -> str:
-    """Return the default collation of a character set in a version of the server.
-
-    Raises:
-        KeyError: the character set is not one of those whose collations are listed here.
-    """
+    """Return the default collation of a character set in a server's version; raises KeyError if not listed here."""
     if version.startswith("5.") and charset in _OLDER_DEFAULTS:
         return _OLDER_DEFAULTS[charset]
     return _DEFAULTS[charset]

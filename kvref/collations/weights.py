@@ -51,32 +51,22 @@ class Rule:
     composes: bool = False
 
 
-def _general(point: int) -> Levels:
-    return ((point if point <= 0xFFFF else _REPLACEMENT,),)
-
-
 def _implicit(point: int, blocks: tuple[tuple[range, int], ...]) -> tuple[int, int]:
     base = next((base for block, base in blocks if point in block), _UNASSIGNED)
     return base + (point >> 15), point & 0x7FFF | 0x8000
 
 
-def _uca_4(point: int) -> Levels:
-    return (_implicit(point, _IDEOGRAPHS_4) if point <= 0xFFFF else (_REPLACEMENT,),)
-
-
-def _uca_5(point: int) -> Levels:
-    return (_implicit(point, _IDEOGRAPHS_4),)
-
-
-def _uca_9(point: int) -> Levels:
-    return _implicit(point, _IDEOGRAPHS_9), (0x20,), (0x02,)
+def _up_to_ffff(point: int, weights: tuple[int, ...]) -> Levels:
+    return (weights if point <= 0xFFFF else (_REPLACEMENT,),)
 
 
 RULES: Final = {
-    "general": Rule("utf8mb4_general_ci", _general),
-    "uca-4.0.0": Rule("utf8mb4_unicode_ci", _uca_4),
-    "uca-5.2.0": Rule("utf8mb4_unicode_520_ci", _uca_5),
-    "uca-9.0.0": Rule("utf8mb4_0900_as_cs", _uca_9, composes=True),
+    "general": Rule("utf8mb4_general_ci", lambda point: _up_to_ffff(point, (point,))),
+    "uca-4.0.0": Rule("utf8mb4_unicode_ci", lambda point: _up_to_ffff(point, _implicit(point, _IDEOGRAPHS_4))),
+    "uca-5.2.0": Rule("utf8mb4_unicode_520_ci", lambda point: (_implicit(point, _IDEOGRAPHS_4),)),
+    "uca-9.0.0": Rule(
+        "utf8mb4_0900_as_cs", lambda point: (_implicit(point, _IDEOGRAPHS_9), (0x20,), (0x02,)), composes=True
+    ),
 }
 
 
@@ -93,12 +83,7 @@ class Weights(dict[int, str]):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a collation compares by.
-
-    Args:
-        levels: one table for each level.
-        pairs: finds letters that count as one; each is replaced by the character given.
-    """
+    """The levels that a collation compares by; `pairs` finds letters that count as one, and their replacements."""
 
     levels: tuple[Weights, ...]
     pairs: tuple[re.Pattern[str], Mapping[str, str]] | None = None
@@ -119,13 +104,12 @@ class Table:
         if self.pairs is not None or len(self.levels) > 1:
             return None
         found = [self.levels[0][point] for point in range(256)]
-        places = {weight: place for place, weight in enumerate(sorted(set(found)))}
-        odd = bytes(point for point, weight in enumerate(found) if len(weight) != 1)
-        return bytes(places[weight] for weight in found), odd
+        ranks = {weight: rank for rank, weight in enumerate(sorted(set(found)))}
+        unranked = bytes(point for point, weight in enumerate(found) if len(weight) != 1)
+        return bytes(ranks[weight] for weight in found), unranked
 
 
 def table_of(collation: Collation) -> Table:
-    """Return the table of a collation."""
     if collation.family == "bytes":
         return _bytes_table(collation)
     if not collation.tailoring:
@@ -158,11 +142,11 @@ def _bytes_table(collation: Collation) -> Table:
 @cache
 def _family(name: str) -> tuple[Weights, ...]:
     points, *levels = zlib.decompress(_data(f"{name}.z")).decode("ascii").split("\n")
-    places = list(accumulate(map(int, points.split(" "))))
+    codes = list(accumulate(map(int, points.split(" "))))
     rule = RULES[name]
     found: list[Weights] = []
     for number, line in enumerate(levels):
-        known = dict(zip(places, _weights(line), strict=True))
+        known = dict(zip(codes, _weights(line), strict=True))
         found.append(Weights(known, _implicit_level(rule, number, known)))
     return tuple(found)
 

@@ -189,7 +189,7 @@ def _in_other_case(subject: Subject) -> list[str]:
 
 def is_before_text(subject: Subject, column: Column) -> bool:
     """Return whether a value column is text and the table's next column too."""
-    following = dict(zip((each.name for each in subject.mapping.values), subject.mapping.behind, strict=False))
+    following = dict(zip((each.name for each in subject.mapping.values), subject.mapping.following, strict=False))
     after = following.get(column.name, ())
     return column.kind is Kind.TEXT and bool(after) and after[0].kind is Kind.TEXT
 
@@ -232,7 +232,7 @@ PREDICATES: Final[dict[str, Predicate]] = {
     "no-primary-key": table_when(lambda s: is_secondary(s) and "PRIMARY" not in s.table.unique),
     "primary-key-beside": _primary_key_on_others,
     "two-indexes-on-key": key_when(lambda s: list(s.table.unique.values()).count((s.mapping.key.name,)) > 1),
-    "composite-primary-key": key_when(lambda s: s.mapping.blind),
+    "composite-primary-key": key_when(lambda s: s.mapping.unsearchable),
     "key-among-values": key_when(lambda s: s.mapping.key in s.mapping.values),
     "value-named-twice": lambda s: _repeated(c.name for c in s.mapping.values),
     "one-value": single_when(lambda _: True),

@@ -1,5 +1,9 @@
 """Semantics of commands, without I/O, clock or SQL: operations are yielded to the caller, `now` is an argument.
 
+In all signatures `session` is the state of the connection, `rules` are the facts of the profile, `now` is UNIX time in
+whole seconds, `word` is a key as the client sent it, `exptime` is a time as the client sent it, and `mapping` is the
+one whose rows are meant.
+
 Read `mapping.py` (containers and the `@@` word), `values.py` (columns), `operations.py` (operations), then
 `session.py` (one connection), `dispatch.py` (commands to verbs) and the verbs in `verbs/`. The cache policies come
 between a command and its verb: `cache/dispatch.py`, with the memory cache in `cache/memory.py`.

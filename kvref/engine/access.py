@@ -42,7 +42,6 @@ class Access:
     rights: c.Right = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Derive the rights once."""
         rights = c.NO_RIGHT if self.read_only else c.Right.WRITE
         if self.flush:
             rights |= c.Right.FLUSH
@@ -54,7 +53,7 @@ class Access:
         lists = whole if self.list_keys is None else self.list_keys
         object.__setattr__(self, "rights", rights | c.Right.LIST_KEYS if lists else rights)
 
-    def shows(self, mapping: Mapping, naming: Naming) -> bool:
+    def includes(self, mapping: Mapping, naming: Naming) -> bool:
         """Return whether there is this mapping for them."""
         return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
 

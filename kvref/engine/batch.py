@@ -17,29 +17,17 @@ from kvref.engine.rules import Rules
 
 @dataclass(slots=True)
 class Limits:
-    """How many reads and writes make a full batch.
-
-    Args:
-        reads: daemon_memcached_r_batch_size.
-        writes: daemon_memcached_w_batch_size.
-    """
+    """How many reads (daemon_memcached_r_batch_size) and writes (daemon_memcached_w_batch_size) fill a batch."""
 
     reads: int = 1
     writes: int = 1
 
     def full(self, reads: int, writes: int) -> bool:
-        """Return whether a batch of so many reads and writes is full."""
         return reads >= self.reads or writes >= self.writes
 
 
 class Batch:
-    """What one connection has read and written since its last commit.
-
-    Args:
-        limits: in force; shared by all connections.
-        rules: facts of the profile.
-        pending: what the memory cache gets with the commit.
-    """
+    """What one connection has read and written since its last commit; `pending` goes to the memory cache with it."""
 
     __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "begun", "number", "reads", "writes", "writing")
 
@@ -62,8 +50,8 @@ class Batch:
         return self.reads > 0 or self.writes > 0 or self.begun
 
     @property
-    def reads_alone(self) -> bool:
-        """Return whether a read is a batch of its own, with nothing to commit (idle-037): it need not be counted."""
+    def reads_unbatched(self) -> bool:
+        """Return whether each read is a separate batch with nothing to commit (idle-037), which needs no count."""
         return self._limits.reads == 1 and not self.writes
 
     def read(self) -> Generator[Operation, Any, str | None]:
@@ -89,11 +77,7 @@ class Batch:
             yield FixSnapshot()
 
     def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
-        """Count a write that is through; returns why a full batch could not be committed.
-
-        Args:
-            failed: it was answered NOT_STORED, NOT_FOUND, EXISTS or with an error.
-        """
+        """Count a write, failed if it was not stored or deleted; returns why a full batch could not be committed."""
         self.writing = False
         if not failed:
             self.writes += 1
@@ -121,7 +105,7 @@ class Batch:
             self.reset()
             raise
         if reason is not None:
-            # A single write is no batch: its own reply is the error.
+            # A single write is not a batch: its reply is the error.
             if self._limits.writes > 1:
                 return self.lost(reason)
             self.reset()
@@ -135,7 +119,7 @@ class Batch:
         reads, writes = self.reads, self.writes
         reason = yield from self.commit()
         self.reopened()
-        if self._rules.switch_keeps_count:
+        if self._rules.switch_preserves_count:
             self.reads, self.writes = reads, writes  # wbatch-070
         return reason
 

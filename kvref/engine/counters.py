@@ -52,26 +52,24 @@ class Counters:
     def got(self, word: bytes, *, hits: int, misses: int) -> None:
         """Count what a word of a get found."""
         self.prefixes.got(word, hit=hits > 0)
-        self.looked_up(hits, misses)
+        self.count_gets(hits, misses)
 
     def found(self) -> None:
         """Count a key that a get looked up and found; no prefix of it."""
         self.cmd_get += 1
         self.get_hits += 1
 
-    def looked_up(self, hits: int, misses: int) -> None:
+    def count_gets(self, hits: int, misses: int) -> None:
         """Count keys that gets looked up; no prefixes of them."""
         self.cmd_get += hits + misses
         self.get_hits += hits
         self.get_misses += misses
 
     def add(self, names: Iterable[str], times: int = 1) -> None:
-        """Add a number to each of some counters."""
         for name in names:
             setattr(self, name, getattr(self, name) + times)
 
     def item_stored(self) -> None:
-        """Count an item that a storage command has stored."""
         self.add(STORED_ITEM)
 
     def touched(self, word: bytes, *, hit: bool) -> None:
@@ -82,13 +80,7 @@ class Counters:
         self.touch_misses += not hit
 
     def count(self, command: c.Command, reply: Reply, *, missing_counted: bool) -> None:
-        """Count a command by its answer (count-001, count-002); get counts its words itself.
-
-        Args:
-            command: the client's command.
-            reply: the reply to it.
-            missing_counted: incr and decr of a missing key count as hits.
-        """
+        """Count a command by its reply (count-001, count-002), incr of a missing key as a hit if `missing_counted`."""
         names = counted(command, reply, missing_counted=missing_counted)
         if names:
             self.add(names)
@@ -98,11 +90,9 @@ class Counters:
             self.prefixes.deleted(command.word)
 
     def totals(self) -> dict[str, int]:
-        """Return the counters by name."""
         return {name: getattr(self, name) for name in COUNTED}
 
     def reset(self) -> None:
-        """Set every counter to 0."""
         for name in COUNTED:
             setattr(self, name, 0)
         self.prefixes.clear()
@@ -119,11 +109,7 @@ COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.n
 
 
 def counters_of(name: str) -> tuple[str, ...]:
-    """Return the counters that add up to the commands of a name of `Row.metrics`.
-
-    Raises:
-        KeyError: there are none.
-    """
+    """Return the counters that add up to the commands of a name of `CommandRow.metrics`; raises KeyError for others."""
     results = tuple(f"{name}_{result}" for result in ("hits", "misses", "badval") if f"{name}_{result}" in COUNTED)
     if results:
         return results

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
-from kvref.engine.cache.dispatch import Verb, through
+from kvref.engine.cache.dispatch import Verb, run_by_policy
 from kvref.engine.cache.memory import Policy
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
@@ -52,13 +52,7 @@ if any(ROWS[command].policies for command in ANSWERS):
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Run one command: yield the operations it needs, return its Reply.
-
-    Args:
-        session: the connection's state.
-        command: the client's command.
-        now: UNIX time in whole seconds.
-    """
+    """Run one command: yield the operations it needs, return its Reply."""
     session.written_cas = 0
     if session.access is not UNLIMITED:
         refusal = session.access.refusal(command)
@@ -70,22 +64,21 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
         reply = answer(session, command)
     else:
         try:
-            reply = yield from _looked_for(session, command, now)
+            reply = yield from _run_handler(session, command, now)
         finally:
-            session.leave()
+            session.restore_binding()
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 
-def _looked_for(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Run a verb that looks for items; a command that has a mapping for itself alone is a batch of its own."""
-    policy = session.shared.directory.policies.of(command)
-    verb = HANDLERS[type(command)]
+def _run_handler(session: Session, command: c.Command, now: int) -> OperationGen:
+    """Run a verb that looks for items; a command with a mapping for itself alone is a separate batch."""
+    policy, verb = session.shared.directory.policies.of(command), HANDLERS[type(command)]
     if policy is Policy.TABLE:
         reply = yield from _in_table(verb, session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, _in_table, policy)
-    if session.inside and session.batch.open:
+        reply = yield from run_by_policy(session, command, now, verb, _in_table, policy)
+    if session.temporarily_bound and session.batch.open:
         try:
             reason = yield from session.batch.switched()
         except _STOPS as stop:
@@ -102,12 +95,13 @@ def _in_table(verb: Verb, session: Session, command: c.Command, now: int) -> Ope
         reply = yield from verb(session, command, now)
     except _STOPS as stop:
         reply = yield from _stopped(session, command, stop)
-    if session.batch.writing:
-        try:
-            reply = yield from _settled(session, command, reply)
-        except _STOPS as stop:
-            reply = yield from _stopped(session, command, stop)
-    return reply
+    if not session.batch.writing:
+        return reply
+    try:
+        reason = yield from session.batch.wrote(failed=not counts_in_batch(session, command, reply))
+    except _STOPS as stop:
+        return (yield from _stopped(session, command, stop))
+    return reply if reason is None else r.ServerError(reason)
 
 
 def _stopped(session: Session, command: c.Command, stop: Exception) -> OperationGen:
@@ -119,40 +113,22 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
         case RefusedError():
             return stop.reply
         case UnfitError():
-            return _error(session, command, str(stop), reported=rules.unfit_table_is_error, of_delete=_TEMPORARY)
+            return r.ServerError(str(stop)) if rules.unfit_table_is_error else _failed(session, command, _TEMPORARY)
         case LockWaitError():
             return lock_wait_reply(session, command)
         case TransactionLostError():
             batch.writing = False
-            text = batch.lost(str(stop))
-            fault = conflict(stop)
-            reported = rules.lock_wait_is_error or fault is None
-            return _error(session, command, text, reported=reported, fault=fault)
+            reply = r.ServerError(batch.lost(str(stop)), conflict(stop))
+            return reply if rules.lock_wait_is_error or reply.fault is None else _failed(session, command)
         case _:
             return r.ServerError(str(stop))
 
 
 def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
     """Return the reply to a command that has waited too long for another writer."""
-    return _error(session, command, LOCK_WAIT, reported=session.rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
-
-
-def _error(
-    session: Session,
-    command: c.Command,
-    text: str,
-    *,
-    reported: bool,
-    of_delete: r.Reply = r.Status.NOT_FOUND,
-    fault: r.Fault | None = None,
-) -> r.Reply:
-    return r.ServerError(text, fault) if reported else _failed(session, command, of_delete)
-
-
-def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:
-    """Count a write and return its reply, or why the batch that it completed is lost."""
-    reason = yield from session.batch.wrote(failed=not counts_in_batch(session, command, reply))
-    return reply if reason is None else r.ServerError(reason)
+    if session.rules.lock_wait_is_error:
+        return r.ServerError(LOCK_WAIT, r.Fault.CONFLICT)
+    return _failed(session, command)
 
 
 def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> bool:
@@ -164,7 +140,7 @@ def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> boo
     return isinstance(reply, r.Number) or reply in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
 
 
-def _failed(session: Session, command: c.Command, of_delete: r.Reply) -> r.Reply:
+def _failed(session: Session, command: c.Command, of_delete: r.Reply = r.Status.NOT_FOUND) -> r.Reply:
     """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
     match command:
         case c.Store():
@@ -174,6 +150,6 @@ def _failed(session: Session, command: c.Command, of_delete: r.Reply) -> r.Reply
         case c.Get():
             return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
         case c.FlushAll():
-            return delete.NOT_FLUSHED if session.rules.flush_tells_failure else r.Status.OK
+            return delete.NOT_FLUSHED if session.rules.flush_reports_failure else r.Status.OK
         case _:
             return arithmetic.NOT_COUNTED

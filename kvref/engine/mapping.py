@@ -45,20 +45,16 @@ class Column:
 
     Args:
         name: as the table spells it.
-        kind: text, bytes or integer.
         width: longest content, in characters for CHAR and VARCHAR over UTF-8, else in bytes; None without limit.
         counts_bytes: the width counts bytes.
         cuts: the plugin cuts longer content to the width (CHAR, VARCHAR, BINARY, VARBINARY).
         exact: only content of just this width can be stored (FLOAT, DOUBLE).
         fixed: InnoDB keeps just this width, and the plugin does not fill shorter content up.
         indexable: its bytes have any length and an index holds all of them (VARBINARY), so that they can be a key.
-        low: smallest integer it holds.
-        high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
         surrogates: UTF-8 text in it may have the bytes of surrogates, as the plugin of 5.6 stores them.
         codec: between the wire and SQL; None if both have the same bytes.
-        nullable: it may hold NULL.
-        collation: how it compares, by the name that its store has for that; empty for what is no text.
+        collation: how it compares, by the name that its store has for that; empty unless it is text.
     """
 
     name: str
@@ -85,21 +81,17 @@ class Mapping:
     The store updates it in place when the table has changed; the verbs only read it.
 
     Args:
-        name: the container's name.
-        schema: its db_schema.
-        table: its db_table.
         source: the table as the store names it.
-        key: the key column.
         values: one or more value columns in the order of the list.
         flags: the flags column, None if the mapping has none; the same holds for cas and expiry.
         unmapped: the table's other columns.
         columns: the table's columns, mapped or not.
-        behind: for each value column, the columns that follow it in InnoDB's record.
+        following: for each value column, the columns that follow it in InnoDB's record.
         secondary: the key's index is not the primary key.
         clustered: with a secondary index, the first column of InnoDB's clustered index; None if that is a hidden row
             ID, or of a type whose bytes are not known.
         descending: the key's index is descending.
-        blind: no key finds a row (an index of more columns than the key, which one profile accepts).
+        unsearchable: no key finds a row (an index of more columns than the key, which one profile accepts).
         not_null: columns without NULL in which the store must prevent NULL itself.
         hidden: the table has a hidden column of a FULLTEXT index.
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
@@ -123,11 +115,11 @@ class Mapping:
     expiry: Column | None
     unmapped: tuple[str, ...] = ()
     columns: frozenset[str] = frozenset()
-    behind: tuple[tuple[Column, ...], ...] = ()
+    following: tuple[tuple[Column, ...], ...] = ()
     secondary: bool = False
     clustered: Column | None = None
     descending: bool = False
-    blind: bool = False
+    unsearchable: bool = False
     not_null: frozenset[str] = frozenset()
     hidden: bool = False
     beginning: int = 0
@@ -142,7 +134,7 @@ class Mapping:
     def __post_init__(self) -> None:
         self.identity = self.identity or self.source
 
-    def place_in(self, store: str) -> None:
+    def assign_store(self, store: str) -> None:
         """Note that the mapping is one of a store with this name."""
         self.store, self.identity = store, f"{store}:{self.source}"
 
@@ -152,7 +144,7 @@ class Mapping:
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
         if store:
-            self.place_in(store)
+            self.assign_store(store)
 
     @property
     def label(self) -> bytes:
@@ -182,13 +174,11 @@ class Directory:
     """The mappings in force and the options of `config_options`; shared by all sessions.
 
     Args:
-        default: the mapping of a new connection.
-        naming: how names compare.
         delimiter: value of table_map_delimiter, 1 to 32 bytes.
         separator: value of separator, 1 to 32 bytes.
         known: mappings read so far and kept until the next reload.
         generation: counts reloads, so that a session notices one.
-        by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
+        by_exact_name: a mapping is found again only under its row's own spelling, not under any equal name.
         policies: what the table and the memory cache are each for.
         usable: the mappings of all usable rows as they were read, to be shown.
         parts: of several stores, what each of them has read.
@@ -200,7 +190,7 @@ class Directory:
     separator: bytes = DEFAULT_SEPARATOR
     known: dict[str, Mapping] = field(default_factory=dict)
     generation: int = 0
-    by_spelling: bool = False
+    by_exact_name: bool = False
     policies: Policies = field(default_factory=Policies)
     usable: tuple[Mapping, ...] = ()
     parts: tuple[Directory, ...] = field(default=(), repr=False, compare=False)
@@ -209,34 +199,29 @@ class Directory:
     def options(self) -> tuple[object, ...]:
         """Return what decides, of the configuration, how words are read and where commands look."""
         naming = self.naming.charset.name, self.naming.width
-        return self.delimiter, self.separator, self.policies, self.by_spelling, naming
+        return self.delimiter, self.separator, self.policies, self.by_exact_name, naming
 
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
-        return self.known.get(self._kept_under(name))
+        return self.known.get(self._key_of(name))
 
     def remember(self, mapping: Mapping) -> None:
         """Keep a mapping that was read; one that is kept already stays (innodb_config_container, HASH_INSERT)."""
-        self.known.setdefault(self._kept_under(mapping.name), mapping)
+        self.known.setdefault(self._key_of(mapping.name), mapping)
 
-    def _kept_under(self, name: str) -> str:
-        return name if self.by_spelling else self.naming.fold(name)
+    def _key_of(self, name: str) -> str:
+        return name if self.by_exact_name else self.naming.fold(name)
 
     def replace(self, other: Directory) -> None:
         """Put a freshly read configuration in force for every session."""
         self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
-        self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
+        self.naming, self.known, self.by_exact_name = other.naming, other.known, other.by_exact_name
         self.policies, self.usable, self.parts = other.policies, other.usable, other.parts
         self.generation += 1
 
 
 def default_name(names: list[str], order: Callable[[str], Any]) -> Iterator[str]:
-    """Yield container names in the order in which they are candidates for the default mapping.
-
-    Args:
-        names: all names.
-        order: sort key of their column's collation.
-    """
+    """Yield container names as candidates for the default mapping, sorted by the sort key `order`."""
     if "default" in names:
         yield "default"
     yield from sorted((n for n in names if n != "default"), key=order)
@@ -291,13 +276,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
 
 
 def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
-    """Return the name of a mapping as a client wrote it: to the plugin a key of the column `containers.name`.
-
-    Args:
-        name: 0 to 250 bytes.
-        naming: character set and width of that column.
-        rules: whether a name is cut like a key.
-    """
+    """Return a mapping's name as a client wrote it: to the plugin a key, 0 to 250 bytes, of `containers.name`."""
     malformed = naming.charset.malformed_at(name)
     if not rules.cuts_keys:
         return naming.charset.decode(name) if malformed is None else name.decode("utf-8", "replace")  # names nothing

@@ -60,16 +60,14 @@ class Lookup:
     """Read one row; answered with Row or None.
 
     Args:
-        mapping: whose row.
-        key: of the row.
         for_update: a write of the same row follows in this command.
-        plain: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
+        from_replica: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
     """
 
     mapping: Mapping
     key: Cell
     for_update: bool = False
-    plain: bool = field(default=False, compare=False)
+    from_replica: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -105,13 +103,7 @@ class Scan:
 
 @dataclass(slots=True)
 class ListedRow:
-    """What a listing of keys reads of a row.
-
-    Args:
-        key: see `Row`.
-        expiry, cas: see `Row`.
-        size: bytes of the value, as SQL has them.
-    """
+    """What a listing of keys reads of a row; `size` is that of the value in bytes, as SQL has them."""
 
     key: Cell
     expiry: int | None
@@ -127,9 +119,7 @@ class ListRows:
     are left out.
 
     Args:
-        mapping: whose rows.
         after: the last key of the page before; None: the first page.
-        limit: rows at most.
     """
 
     mapping: Mapping
@@ -160,14 +150,14 @@ class Insert:
 class Update:
     """Overwrite the row found under `key`; answered with None, or the table's reason to refuse it.
 
-    `keeps_value`: no other columns than cas and expiry, where they are mapped, are written: nothing else differs.
+    `value_unchanged`: no other columns than cas and expiry, where they are mapped, are written: nothing else differs.
     """
 
     mapping: Mapping
     key: Cell
     row: Row
     clear_unmapped: bool
-    keeps_value: bool = False
+    value_unchanged: bool = False
 
 
 @dataclass(slots=True)
@@ -191,14 +181,13 @@ class Clear:
 
 @dataclass(slots=True)
 class PurgeExpired:
-    """Delete expired rows in a transaction of their own, outside the connection's.
+    """Delete expired rows in a separate transaction.
 
     Answered with the number of deleted rows, or None if no index begins with the expiry column.
 
     Args:
         mapping: whose rows; it has an expiry column.
         before: rows with an expiry time from 1 up to this UNIX second, without it, are expired.
-        limit: rows at most.
     """
 
     mapping: Mapping

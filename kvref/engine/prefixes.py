@@ -30,8 +30,8 @@ def jenkins(text: bytes) -> int:
 
 
 def _add(words: list[int], block: bytes) -> None:
-    for place in range(3):
-        words[place] = (words[place] + int.from_bytes(block[4 * place : 4 * place + 4], "little")) & _MASK
+    for index in range(3):
+        words[index] = (words[index] + int.from_bytes(block[4 * index : 4 * index + 4], "little")) & _MASK
 
 
 def _rotated(word: int, bits: int) -> int:
@@ -59,7 +59,7 @@ class Prefixes:
 
     They are listed in the order of memcached's table, by Bob Jenkins' lookup3.
 
-    by_beginning: a prefix counts as the newest one that begins with it and has the same place in that table
+    by_beginning: a prefix counts as the newest one that begins with it and has the same bucket in that table
     (count-013): stats_prefix_find (stats.c) compares no lengths.
     """
 
@@ -68,7 +68,6 @@ class Prefixes:
     _uses: dict[bytes, Uses] = field(default_factory=dict)
 
     def got(self, word: bytes, *, hit: bool) -> None:
-        """Count a word of a get."""
         uses = self._of(word)
         if uses is not None:
             uses.get += 1
@@ -95,7 +94,6 @@ class Prefixes:
         ]
 
     def all(self) -> dict[bytes, Uses]:
-        """Return the counters of every prefix, the oldest first."""
         return self._uses
 
     def clear(self) -> None:
@@ -107,8 +105,8 @@ class Prefixes:
         prefix = prefix_of(word)
         if prefix is None or not self.by_beginning:
             return prefix
-        place = jenkins(prefix) % BUCKETS
-        alike = (each for each in reversed(self._uses) if each.startswith(prefix) and jenkins(each) % BUCKETS == place)
+        bucket = jenkins(prefix) % BUCKETS
+        alike = (each for each in reversed(self._uses) if each.startswith(prefix) and jenkins(each) % BUCKETS == bucket)
         return next(alike, prefix)
 
     def _of(self, word: bytes) -> Uses | None:

@@ -46,8 +46,8 @@ class Rules:
     narrow_delta: bool = fact_is("arith.delta", "low-32-bits")
     cuts_results: bool = fact_is("arith.long_result", "cut")
     longest_relative: int = resolved(lambda profile: profile.number("expiry.longest_relative"))
-    hides_expired: bool = fact_is("expiry.hides_from", "every-verb")
-    negative_is_over: bool = fact_is("expiry.negative", "expired")
+    writes_check_expiry: bool = fact_is("expiry.hides_from", "every-verb")
+    negative_is_expired: bool = fact_is("expiry.negative", "expired")
     found_in_last_second: bool = fact_is("expiry.second", "found")
     # Where values are cut, or taken by their low bits, the fact is about lines that announce too much, as in 5.6.
     refused_set_removes: bool = resolved(
@@ -58,7 +58,7 @@ class Rules:
     lossy_ranges: bool = fact_is("range.answers", "lossy")
     first_store_opens_default: bool = fact_is("mapping.first_store", "opens-default")
     unfit_table_is_error: bool = fact_is("table.unfit", "error")
-    flush_tells_failure: bool = fact_is("flush.not_done", "error")
+    flush_reports_failure: bool = fact_is("flush.not_done", "error")
     lock_wait_is_error: bool = fact_is("lock.wait_over", "error")
     flush_on_reference: str = resolved(lambda profile: str(profile["flush.referenced_rows"]))
     cas_misses_unfit_key: bool = fact_is("cas.unfit_key", "not-found")
@@ -69,7 +69,7 @@ class Rules:
     reload_silences: bool = fact_is("reload.open_connections", "silent")
     failure_discards: bool = fact_is("batch.failed_write", "discards")
     unfit_key_fails: bool = fact_is("batch.unfit_key", "fails")
-    switch_keeps_count: bool = resolved(lambda profile: profile.flag("batch.switch_keeps_count"))
+    switch_preserves_count: bool = resolved(lambda profile: profile.flag("batch.switch_keeps_count"))
     counts_each_key: bool = fact_is("batch.multiget_counts", "keys")
     counts_ended_gets: bool = fact_is("batch.multiget_counts", "ended")
     write_renews_snapshot: bool = fact_is("isolation.first_write", "renews")
@@ -85,15 +85,10 @@ class Rules:
     counts_by_beginning: bool = fact_is("stats.prefixes", "beginning")
     dumps_empty_classes: bool = fact_is("stats.cachedump", "empty")
     checks_every_cas: bool = fact_is("binary.cas_checked_by", "every-write")
-    keeps_created_expiry: bool = fact_is("binary.created_expiry", "kept")
+    stores_created_expiry: bool = fact_is("binary.created_expiry", "kept")
 
-    def is_over(self, expiry: int | None, now: int) -> bool:
-        """Return whether an item is expired.
-
-        Args:
-            expiry: UNIX second in its row; 0, None (NULL) and negative ones never come (exp-006, exp-019).
-            now: UNIX time in whole seconds.
-        """
+    def is_expired(self, expiry: int | None, now: int) -> bool:
+        """Return whether an expiry, a UNIX second, is over; 0, NULL and negative ones never are (exp-006, exp-019)."""
         return expiry is not None and 0 < expiry < self.expired_before(now)
 
     def expired_before(self, now: int) -> int:
@@ -102,5 +97,4 @@ class Rules:
 
 
 def rules(profile: Profile) -> Rules:
-    """Resolve the semantic facts of a profile."""
     return Rules(**resolve(Rules, profile))

@@ -53,21 +53,14 @@ class Shared:
     """What all sessions of a server share.
 
     Args:
-        rules: facts of the profile.
-        directory: mappings in use.
         cas: next cas numbers; one counter for all mappings (cas-004).
-        counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         clock: returns UNIX time in whole seconds; a row whose command had to wait for it may have expired meanwhile.
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
-        limits: sizes of full batches.
-        cache: the memory cache.
-        vbuckets: their states.
         marks: state of rows for meta commands.
         reply_size_max: maximum bytes of items in the reply to one get.
         crawler: whether `lru_crawler` is enabled.
         clients: returns the rows of `stats conns` for a session.
-        verbosity: level that `stats settings` shows.
         sticky_mapping: whether a word with a mapping and a key selects the mapping for the commands that follow, too.
         oversized_set_removes: whether a set with a rejected value removes the existing row, if the profile has this
             behavior.
@@ -92,7 +85,6 @@ class Shared:
     sticky_mapping: bool = True
 
     def __post_init__(self) -> None:
-        """Let the counters follow the profile."""
         self.counters.prefixes.by_beginning = self.rules.counts_by_beginning
 
 
@@ -112,8 +104,8 @@ class Session:
     """The state of one connection."""
 
     __slots__ = (
-        "_bound", "_generation", "_outside", "access", "batch", "flushed", "pending", "rules", "shared", "started",
-        "stuck", "switched_by_key", "written_cas",
+        "_bound", "_generation", "_outer", "access", "batch", "flushed", "pending", "rules", "shared", "started",
+        "switch_disabled", "switched_by_key", "written_cas",
     )  # fmt: skip
 
     def __init__(self, shared: Shared, access: Access = UNLIMITED) -> None:
@@ -126,29 +118,29 @@ class Session:
         self.started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
-        self.stuck = False
+        self.switch_disabled = False
         self.written_cas = 0  # number that the command in hand gave its row
         self.flushed = False  # a flush_all emptied a table, which the reply OK does not show; the reader resets it
         self._generation = shared.directory.generation
         # What was bound outside the command in hand, which has selected another mapping for itself alone.
-        self._outside: tuple[Mapping | None, int] | None = None
+        self._outer: tuple[Mapping | None, int] | None = None
         # Name of the mapping that a word with a key was the first to bind, for the log; empty once it is logged.
         self.switched_by_key: str | None = None
 
-    def twin(self) -> Session:
+    def clone(self) -> Session:
         """Return a session with the same rights that is bound to the same mapping, and has done nothing else."""
-        twin = Session(self.shared, self.access)
-        twin._bound, twin._generation, twin.started = self._bound, self._generation, self.started
-        return twin
+        clone = Session(self.shared, self.access)
+        clone._bound, clone._generation, clone.started = self._bound, self._generation, self.started
+        return clone
 
     @property
     def binding(self) -> Binding | None:
         """Return what a session in another process goes on with; None where that one would not act the same."""
-        if self.stuck or self.batch.open:
+        if self.switch_disabled or self.batch.open:
             return None
         return Binding(None if self._bound is None else self._bound.name, self.started)
 
-    def go_on(self, binding: Binding) -> None:
+    def resume(self, binding: Binding) -> None:
         """Continue a session of another process; the next command finds its mapping by the name, as after a reload."""
         self.started = binding.started
         if binding.name is not None:
@@ -168,7 +160,6 @@ class Session:
         """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing.
 
         Args:
-            name: of the mapping.
             key: what the client's word has behind it. Unless `sticky_mapping` is on, a word with a key binds for the
                 command in hand only.
 
@@ -185,22 +176,22 @@ class Session:
         if mapping is None:
             return None
         if not key:
-            self._outside = None
+            self._outer = None
         elif not self.shared.sticky_mapping:
-            self._outside = self._outside or before
+            self._outer = self._outer or before
         elif mapping.name != current.name and self.switched_by_key is None:
             self.switched_by_key = mapping.name
         return mapping
 
     @property
-    def inside(self) -> bool:
+    def temporarily_bound(self) -> bool:
         """Return whether the command in hand has another mapping than the commands around it."""
-        return self._outside is not None and (self._outside[0] or self.shared.directory.default) is not self._bound
+        return self._outer is not None and (self._outer[0] or self.shared.directory.default) is not self._bound
 
-    def leave(self) -> None:
+    def restore_binding(self) -> None:
         """Bind what was bound outside the command that has ended, see `switch`."""
-        if self._outside is not None:
-            (self._bound, self._generation), self._outside, self.stuck = self._outside, None, False
+        if self._outer is not None:
+            (self._bound, self._generation), self._outer, self.switch_disabled = self._outer, None, False
 
     def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory
@@ -208,7 +199,7 @@ class Session:
         mapping: Mapping | None = None
         if self._is_current(name, whole=whole):
             mapping = current
-        elif self._is_spelled(whole=whole):
+        elif self._is_exact(whole=whole):
             mapping = directory.find(name)
         # What is read again is another one, though the store may return what it has kept.
         switched = mapping is not current or (self._bound is not None and self._generation != directory.generation)
@@ -217,7 +208,7 @@ class Session:
             if mapping is None:
                 return None
             directory.remember(mapping)
-        if not self.access.shows(mapping, directory.naming):
+        if not self.access.includes(mapping, directory.naming):
             return None
         if switched:
             reason = yield from self.batch.switched()
@@ -231,11 +222,11 @@ class Session:
         directory = self.shared.directory
         if not self.started or self._generation != directory.generation:
             return False
-        return self.stuck or (self._is_spelled(whole=whole) and (self._bound or directory.default).name == name)
+        return self.switch_disabled or (self._is_exact(whole=whole) and (self._bound or directory.default).name == name)
 
-    def _is_spelled(self, *, whole: bool) -> bool:
+    def _is_exact(self, *, whole: bool) -> bool:
         # The plugin compares the client's bytes with the row's name and its hash's, before any are cut (samename-003).
-        return whole or not self.shared.directory.by_spelling
+        return whole or not self.shared.directory.by_exact_name
 
     def key_of_bound(self, word: bytes) -> bytes | None:
         """Return the key in a word that names the mapping to which the connection is bound; None for any other word.
@@ -268,11 +259,7 @@ class Session:
         return first
 
     def mapping(self) -> Generator[Operation, Any, Mapping]:
-        """Return the bound mapping.
-
-        Raises:
-            RefusedError: a reload removed the bound mapping; another table is never used silently.
-        """
+        """Return the bound mapping; raises RefusedError if a reload removed it: no other table replaces it."""
         self.start()
         if self._bound is None:
             default = self.default
@@ -287,7 +274,7 @@ class Session:
     def default(self) -> Mapping | None:
         """Return the default mapping, None where its listener does not have it."""
         directory = self.shared.directory
-        return directory.default if self.access.shows(directory.default, directory.naming) else None
+        return directory.default if self.access.includes(directory.default, directory.naming) else None
 
     def _first_shown(self) -> Generator[Operation, Any, Mapping]:
         name = self.access.mappings[0]
@@ -304,15 +291,14 @@ class Session:
         return self._bound if self._generation == self.shared.directory.generation else None
 
     @property
-    def plain_mapping(self) -> Mapping | None:
+    def fast_path_mapping(self) -> Mapping | None:
         """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
-        return None if self.stuck else self.in_force
+        return None if self.switch_disabled else self.in_force
 
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
         """Find the mapping and the key a word names, switching where the verb does.
 
         Args:
-            word: the client's word.
             switches: the verb reads `@@`.
 
         Returns:
@@ -330,49 +316,32 @@ class Session:
         return Status.NOT_FOUND if mapping is None else (mapping, target.key)
 
     def check(self, mapping: Mapping) -> Generator[Operation, Any, None]:
-        """Look at the mapping's table before a row is read or written.
-
-        Raises:
-            UnfitError: it was dropped, or what is mapped of it is not there any more.
-        """
+        """Check the mapping's table before a row is read or written; raises UnfitError if it does not fit any more."""
         if mapping.fault:
             yield Recheck(mapping)
             if mapping.fault:
                 raise UnfitError(mapping.fault)
 
-    def looked_up(self, mapping: Mapping, key: bytes) -> Cell:
+    def key_to_find(self, mapping: Mapping, key: bytes) -> Cell:
         """Return the key column's content to look for, or None when no row can be found by this key."""
-        if mapping.blind:
+        if mapping.unsearchable:
             return None
         try:
             return key_cell(mapping.key, key, self.rules)
         except RefusedError:
             return None
 
-    def existing(
-        self, target: tuple[Mapping, bytes] | Status, now: int
-    ) -> Generator[Operation, Any, tuple[Row | None, Mapping | None]]:
-        """Look up the row that a command works on and locks, if there is one.
-
-        Args:
-            target: what `resolve` returned.
-            now: UNIX time in whole seconds.
-
-        Raises:
-            UnfitError: see `check`.
-        """
-        if isinstance(target, Status):
-            return None, None
-        mapping, key = target
+    def existing(self, mapping: Mapping, key: bytes, now: int) -> Generator[Operation, Any, Row | None]:
+        """Return the row that a command works on, locked; None if there is none, or the key is empty."""
         yield from self.check(mapping)
-        cell = self.looked_up(mapping, key) if key else None
+        cell = self.key_to_find(mapping, key) if key else None
         yield from self.batch.write()
         row: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-        return None if row is None or self.hides(row.expiry, now) else row, mapping
+        return None if row is None or self.expired_for_write(row.expiry, now) else row
 
-    def hides(self, expiry: int | None, now: int) -> bool:
-        """Return whether a row that a write has looked up is none to it, see `finds_expired`."""
-        return self.rules.hides_expired and self.finds_expired(expiry, now)
+    def expired_for_write(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row is expired for a write that has looked it up, see `count_expired`."""
+        return self.rules.writes_check_expiry and self.count_expired(expiry, now)
 
     def item(self, word: bytes, row: Row) -> Item:
         """Return a row as get answers it under `word`."""
@@ -380,11 +349,7 @@ class Session:
         return Item(word, shown_flags(row.flags), data, (row.cas or 0) % (1 << 64))
 
     def end_batch(self) -> Generator[Operation, Any, Reply]:
-        """Commit what is open: the connection was idle, or is gone.
-
-        Returns:
-            OK, or the cause; then the batch is lost, unless it is still open.
-        """
+        """Commit an idle or closed connection's batch; returns OK, or why it is lost, unless it is still open."""
         fault = None
         try:
             reason = yield from self.batch.commit()
@@ -397,14 +362,7 @@ class Session:
         return Status.OK if reason is None else ServerError(reason, fault)
 
     def check_reply(self, size: int) -> None:
-        """Bound what one get can make the server keep.
-
-        Args:
-            size: bytes of the items found so far.
-
-        Raises:
-            RefusedError: more than `reply_size_max` bytes.
-        """
+        """Raise RefusedError if the items found for one get have more than `reply_size_max` bytes."""
         if size > (most := self.shared.reply_size_max):
             raise RefusedError(ServerError(f"out of memory writing get response: more than {most} bytes"))
 
@@ -413,29 +371,19 @@ class Session:
         """Return whether a set whose value its columns refuse removes the row that is there."""
         return self.rules.refused_set_removes and self.shared.oversized_set_removes
 
-    def expired(self, expiry: int | None, now: int) -> bool:
-        """Return whether a row that a command has looked up is expired.
+    def is_expired(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row that a command has looked up is expired, see `Rules.is_expired`."""
+        return bool(expiry) and self.rules.is_expired(expiry, max(now, self.shared.clock()))
 
-        Args:
-            expiry: the row's, see `Rules.is_over`.
-            now: UNIX time in whole seconds when the command began.
-        """
-        return bool(expiry) and self.rules.is_over(expiry, max(now, self.shared.clock()))
-
-    def finds_expired(self, expiry: int | None, now: int) -> bool:
-        """Return what `expired` does, and count expired rows in `get_expired`."""
-        expired = self.expired(expiry, now)
+    def count_expired(self, expiry: int | None, now: int) -> bool:
+        """Return what `is_expired` returns, and count expired rows in `get_expired`."""
+        expired = self.is_expired(expiry, now)
         if expired:
             self.shared.counters.get_expired += 1
         return expired
 
     def is_another(self, cas: int | None, requested: int) -> bool:
-        """Return whether the found item has another cas number than a binary request.
-
-        Args:
-            cas: number of the found item.
-            requested: the request's; 0 matches any.
-        """
+        """Return whether an item has another cas number than a binary request, whose 0 matches any."""
         return bool(requested) and self.rules.checks_every_cas and (cas or 0) % (1 << 64) != requested
 
     def next_cas(self) -> int:

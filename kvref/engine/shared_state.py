@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from kvref.engine.accesses import UNKNOWN, Access, AccessLog, Change, identity_of, replay
+from kvref.engine.access_log import UNKNOWN, AccessLog, Change, ItemAccess, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.mapping import Mapping
 from kvref.protocol import commands as c
@@ -42,19 +42,19 @@ UNMARKED: Final = Mark()
 
 
 class Marks:
-    """Marks of items, and accesses to them, by place.
+    """Marks of items, and accesses to them, by item.
 
     A mark belongs to one content of a row: any write of the row, by any client, ends the mark, a touch does not. If a
     row has no cas number, its expiry time is used instead.
 
     Args:
-        limit: how many of each are kept.
+        limit: number of each to store.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._marks: OrderedDict[Hashable, tuple[int, Mark]] = OrderedDict()
-        self._accesses: OrderedDict[_Item, Access] = OrderedDict()
+        self._accesses: OrderedDict[_Item, ItemAccess] = OrderedDict()
         self._logs: dict[_Source, tuple[Callable[[bytes], Hashable], AccessLog]] = {}
         self._requested = False
 
@@ -68,39 +68,33 @@ class Marks:
         return bool(self._marks)
 
     def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
-        """Return the mark of an item.
-
-        Args:
-            mapping: of the item.
-            key: of the item, in any spelling.
-            entry: the item.
-        """
+        """Return the mark of an item, whose key may be in any spelling."""
         if not self.any:
             return UNMARKED
-        content, mark = self._mark_at(self._place(mapping, key))
+        content, mark = self._mark_at(self._item_of(mapping, key))
         return mark if content == content_of(entry) else UNMARKED
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
         """Set the mark of an item, see `of`."""
-        self._keep_mark(self._place(mapping, key), (content_of(entry), mark))
+        self._store_mark(self._item_of(mapping, key), (content_of(entry), mark))
 
     def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
         """Note that a client has received the instruction to recache an item, see `of`."""
         self.mark(mapping, key, entry, replace(self.of(mapping, key, entry), taken=True))
 
     def saved(self, mapping: Mapping, key: bytes) -> Callable[[], None]:
-        """Return what sets the mark at this place as it is now."""
-        place = self._place(mapping, key)
-        return partial(self._keep_mark, place, self._mark_at(place))
+        """Return a function that restores the current mark of this item."""
+        item = self._item_of(mapping, key)
+        return partial(self._store_mark, item, self._mark_at(item))
 
-    def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
+    def _mark_at(self, item: Hashable) -> tuple[int, Mark]:
         """Return the content that a mark belongs to, and the mark."""
-        return self._marks.get(place, (0, UNMARKED))
+        return self._marks.get(item, (0, UNMARKED))
 
-    def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
-        _keep(self._marks, place, mark, self._limit)
+    def _store_mark(self, item: Hashable, mark: tuple[int, Mark]) -> None:
+        _store(self._marks, item, mark, self._limit)
 
-    def _place(self, mapping: Mapping, key: bytes) -> _Item:
+    def _item_of(self, mapping: Mapping, key: bytes) -> _Item:
         self.log(mapping)
         source = mapping.identity, mapping.key.collation
         return source, self._logs[source][0](key)
@@ -127,25 +121,23 @@ class Marks:
         log.at(now)
         log.changed(key, change)
 
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
         """Return what is known of the accesses to an item.
 
         Args:
-            mapping: of the item.
-            key: of the item.
             entry: the item: if it has another content than when this was last called, and no command has written it,
                 SQL has.
         """
         self.request()
-        at = self._place(mapping, key)
+        at = self._item_of(mapping, key)
         with self.exclusive():
             self._settle(at[0])
             access, content = self._access(at), content_of(entry)
             if access.content is not None and access.content != content:
-                access = Access(access.time)
+                access = ItemAccess(access.time)
             if access.content is None:
                 access = access._replace(content=content)
-                self._keep_access(at, access)
+                self._store_access(at, access)
         return access
 
     @property
@@ -154,7 +146,6 @@ class Marks:
         return self._requested
 
     def request(self) -> None:
-        """Note that a client requests accesses."""
         self._requested = True
 
     def tick(self, now: float) -> None:
@@ -173,13 +164,13 @@ class Marks:
     def _settle(self, source: _Source) -> None:
         identity, log = self._logs[source]
         for key, access in replay(log.take(), identity, lambda key: self._access((source, key))).items():
-            self._keep_access((source, key), access)
+            self._store_access((source, key), access)
 
-    def _access(self, at: _Item) -> Access:
+    def _access(self, at: _Item) -> ItemAccess:
         return self._accesses.get(at, UNKNOWN)
 
-    def _keep_access(self, at: _Item, access: Access) -> None:
-        _keep(self._accesses, at, access, self._limit)
+    def _store_access(self, at: _Item, access: ItemAccess) -> None:
+        _store(self._accesses, at, access, self._limit)
 
 
 def content_of(entry: Entry) -> int:
@@ -187,11 +178,11 @@ def content_of(entry: Entry) -> int:
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data)) & _64_BITS
 
 
-def _keep(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
-    kept[at] = value
-    kept.move_to_end(at)
-    if len(kept) > limit:
-        kept.popitem(last=False)
+def _store(entries: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
+    entries[at] = value
+    entries.move_to_end(at)
+    if len(entries) > limit:
+        entries.popitem(last=False)
 
 
 # Bytes of a number, and of a state.
@@ -217,7 +208,6 @@ class VBuckets:
             self.reset()
 
     def reset(self) -> None:
-        """Set them as they are at the start."""
         self._states[:] = bytes([_STATES.index(b"active")]).ljust(SIZE, b"\0")
 
     def rows(self) -> list[tuple[str, str]]:
@@ -247,18 +237,13 @@ class VBuckets:
 
 
 class Verbosity:
-    """The level that `stats settings` shows, 0 at the start.
-
-    Args:
-        number: one that holds it, as another holder of the same number left it; None: a new one.
-    """
+    """The level that `stats settings` shows, 0 at the start; `number` is memory shared with other processes."""
 
     def __init__(self, number: list[int] | memoryview | None = None) -> None:
         self._number = [0] if number is None else number
 
     @property
     def level(self) -> int:
-        """Return the level."""
         return self._number[0]
 
     @level.setter
@@ -267,11 +252,7 @@ class Verbosity:
 
 
 class Crawler:
-    """A switch for all connections, which is on at the start.
-
-    Args:
-        disabled: one number that holds it, 0 for on, as another holder of the same number left it; None: a new one.
-    """
+    """A switch for all connections, on at the start; `disabled` is memory shared with other processes, 0 for on."""
 
     def __init__(self, disabled: bytearray | memoryview | None = None) -> None:
         self._disabled = bytearray(1) if disabled is None else disabled

@@ -59,19 +59,13 @@ def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows
 
     Args:
         own: the server's own values by row name.
-        counters: of this server.
         newer: with those that memcached 1.6 has and the plugin never had.
     """
     return _rows(_general(own, newer=newer), counters, own)
 
 
 def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, engine_first: bool) -> StatRows:
-    """Return the rows of `stats`.
-
-    Args:
-        own, counters, newer: see `general`.
-        engine_first: the order of the binary protocol (stat-001).
-    """
+    """Return the rows of `stats`, in the binary protocol those of the engine first (stat-001); see `general`."""
     names, engine = _general(own, newer=newer), ENGINE
     if newer and "curr_items" not in own:
         engine = [name for name in ENGINE if name != "curr_items"]  # 0 would be taken for an empty table
@@ -86,24 +80,19 @@ def settings(own: dict[str, str], counters: Counters) -> StatRows:
 
 
 def _general(own: dict[str, str], *, newer: bool) -> list[str]:
-    behind = NEWER if newer else {}
+    additions = NEWER if newer else {}
     if int(own.get("idle_timeout", 0)):
-        behind = behind | IDLE
+        additions = additions | IDLE
     if int(own.get("expired_rows_purge_interval", 0)):
-        behind = behind | PURGE
+        additions = additions | PURGE
     for first, rows in (("row_cache_hits", ROW_CACHE), ("replica_gets", REPLICA)):
         if newer and first in own:
-            behind = behind | {"conn_yields": behind.get("conn_yields", []) + rows["conn_yields"]}
-    return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
+            additions = additions | {"conn_yields": additions.get("conn_yields", []) + rows["conn_yields"]}
+    return [each for name in GENERAL for each in (name, *additions.get(name, ()))]
 
 
 def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
-    """Answer `stats cachedump SLAB LIMIT`: nothing is cached, so that only its numbers are read (count-012).
-
-    Args:
-        limits: the words behind `cachedump`.
-        empty: it shows classes without items, as memcached 1.6 does, not a lack of memory.
-    """
+    """Answer `stats cachedump SLAB LIMIT`: no items, or a lack of memory unless `empty`, as in 1.6 (count-012)."""
     if len(limits) < 2:
         return Line(BAD_LINE)
     slab, limit = unsigned(limits[0]), unsigned(limits[1])

@@ -68,9 +68,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     """Turn a client's key into the key column's content.
 
     Args:
-        column: the key column.
         key: up to 250 bytes.
-        rules: cut, or refuse what does not fit.
 
     Raises:
         RefusedError: the key cannot be in this column; a verb that only looks up takes that for a miss.
@@ -86,16 +84,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
 
 
 def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
-    """Turn a value, or one part of it, into a value column's content.
-
-    Args:
-        column: the value column.
-        data: the bytes.
-        rules: cut, wrap, or refuse what does not fit.
-
-    Raises:
-        RefusedError: it does not fit the column.
-    """
+    """Return the value column's content for a value or a part of it; raises RefusedError if it does not fit."""
     if column.kind is Kind.INTEGER:
         return _integer(column, data, rules, "value")
     cell = decoded(column, data, rules)
@@ -149,9 +138,6 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
     """Split a value into the value columns of a mapping.
 
     Args:
-        mapping: whose columns.
-        data: the value.
-        separator: value of the option `separator`.
         rules: how the profile splits and what it drops.
 
     Raises:
@@ -173,7 +159,7 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
         except RefusedError:
             if not rules.wraps_integers:
                 raise
-            break  # the plugin stops at a part that is no number: it and the rest become NULL (col-050)
+            break  # the plugin stops at a part that is not a number: it and the rest become NULL (col-050)
     return (*cells, *[None] * (len(mapping.values) - len(cells)))
 
 
@@ -199,11 +185,7 @@ def _strtok_parts(data: bytes, separator: bytes) -> list[bytes | None]:
 
 
 def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
-    """Return bytes as the column's cells are: text over UTF-8, else bytes.
-
-    Raises:
-        RefusedError: malformed text that the profile refuses.
-    """
+    """Return bytes as cells are: text over UTF-8, else bytes; raises RefusedError for refused malformed text."""
     if column.kind is Kind.BYTES:
         return data
     charset = column.charset
@@ -317,7 +299,7 @@ def stored_integer(column: Column, number: int) -> bytes:
     return ((number - column.low) % span).to_bytes((span.bit_length() - 1) // 8, "big")
 
 
-def slipped(mapping: Mapping, row: Row) -> Row:
+def as_stored(mapping: Mapping, row: Row) -> Row:
     """Return a row as it reads after it was written.
 
     InnoDB finds fixed-length columns by adding up lengths, so the bytes of later columns of the record move forward
@@ -334,14 +316,14 @@ def slipped(mapping: Mapping, row: Row) -> Row:
         return row
     numbers = {"flags": row.flags, "cas": row.cas, "expiry": row.expiry}
     columns = {name: getattr(mapping, name) for name in numbers}
-    behind = [
-        name for place in mapping.behind[0] for name in numbers if columns[name] == place and numbers[name] is not None
+    following = [
+        name for each in mapping.following[0] for name in numbers if columns[name] == each and numbers[name] is not None
     ]
-    record = data + b"".join(stored_integer(columns[name], numbers[name] or 0) for name in behind)
+    record = data + b"".join(stored_integer(columns[name], numbers[name] or 0) for name in following)
     record = record.ljust(len(record) + (column.width or 0), b"\0")
     at = column.width or 0
     value = record[:at]
-    for name in behind:
+    for name in following:
         numbers[name], at = _read(columns[name], record, at)
     return replace(row, values=(value,), **numbers)
 

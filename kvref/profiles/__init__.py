@@ -42,30 +42,26 @@ class Fact:
     origin: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """The facts of one endpoint, looked up by key; an unknown key is a KeyError, never a default."""
 
-    def __init__(self, name: str, title: str, facts: dict[str, Fact]) -> None:
-        self.name = name
-        self.title = title
-        self.facts = facts
+    name: str
+    title: str
+    facts: dict[str, Fact]
 
     def __getitem__(self, key: str) -> Value:
         return self.facts[key].value
 
     def flag(self, key: str) -> bool:
         """Return a fact of type bool; raises ConfigError for another type."""
-        value = self[key]
-        if not isinstance(value, bool):
-            raise ConfigError(f"fact {key!r} is {value!r}, no bool")
-        return value
+        _check_type(f"fact {key!r}", "bool", value := self[key])
+        return bool(value)
 
     def number(self, key: str) -> int:
         """Return a fact of type int; raises ConfigError for another type."""
-        value = self[key]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ConfigError(f"fact {key!r} is {value!r}, no int")
-        return value
+        _check_type(f"fact {key!r}", "int", value := self[key])
+        return int(value)
 
 
 def names() -> list[str]:
@@ -144,10 +140,9 @@ def _fact(profile: str, key: str, row: dict[str, Any]) -> Fact:
 
 
 def _check_type(where: str, kind: str, value: object) -> None:
-    plain: dict[str, type] = {"bool": bool, "int": int, "str": str}
-    if kind in plain:
-        if type(value) is not plain[kind]:
-            raise ConfigError(f"{where}: {value!r} is no {kind}")
+    if kind in ("bool", "int", "str"):
+        if type(value).__name__ != kind:
+            raise ConfigError(f"{where}: {value!r} is not of type {kind}")
     elif value not in kind.split(" | "):
         raise ConfigError(f"{where}: {value!r} is none of {kind}")
 

@@ -9,18 +9,7 @@ from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import binary_form
 from kvref.protocol.input_buffer import Input
-from kvref.protocol.opcodes import (
-    HEADER_SIZE,
-    NOOP,
-    REQUEST,
-    SETS,
-    TOUCH,
-    UNSUPPORTED,
-    Body,
-    Header,
-    Opcode,
-    header_at,
-)
+from kvref.protocol.opcodes import HEADER_SIZE, NOOP, REQUEST, SETS, TOUCH, UNSUPPORTED, Body, Header, Opcode, header_at
 from kvref.protocol.rules import WireRules
 
 _REPLY: Final = struct.Struct(">BBHBxHI4sQ")
@@ -62,18 +51,14 @@ _STATUSES: Final = {
     r.Fault.OUT_OF_MEMORY: OUT_OF_MEMORY,
     r.Fault.UNFIT_TABLE: TEMPORARY,
 }
-# complete_update_bin: what these two are refused for has a status of its own (set-004, set-005).
+# complete_update_bin: the condition of each of the two has a separate status (set-004, set-005).
 _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
 _SCRUB: Final = 0xF0  # answered by the daemon's own engine, and does nothing here (op-009)
 _MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 
 class BinaryParser(Input):
-    """Parse the binary protocol incrementally.
-
-    Args:
-        rules: grammar facts of the profile.
-    """
+    """Parse the binary protocol incrementally."""
 
     __slots__ = ("_after",)
 
@@ -83,17 +68,14 @@ class BinaryParser(Input):
 
     @property
     def between_commands(self) -> bool:
-        """See `Input.between_commands`."""
         return not self._buffer and self.at_command
 
     @property
     def starts_command(self) -> bool:
-        """See `Input.starts_command`."""
         return self.at_command
 
     @property
     def at_command(self) -> bool:
-        """See `Input.at_command`."""
         return self._after is None and super().at_command
 
     def next_command(self) -> c.Command | None:
@@ -189,7 +171,7 @@ class BinaryParser(Input):
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE, removes)
         end = value_at if opcode.leaves_value else value_at + header.value_length
-        if len(self._buffer) < end and self._holds_too_much(value_at):
+        if len(self._buffer) < end and self._exceeds_limit(value_at):
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE)
         if len(self._buffer) < end:
@@ -217,14 +199,7 @@ def _refused(header: Header, status: int, removes: bytes = b"") -> c.Refused:
 
 
 def encode(command: c.Command, frame: c.Frame, reply: r.Reply, cas: int) -> bytes:
-    """Return the bytes of a reply, empty where the command is quiet about it.
-
-    Args:
-        command: what is answered.
-        frame: the command's.
-        reply: the answer.
-        cas: number that the command gave a row, 0 for none.
-    """
+    """Return the bytes of a reply, empty where the command is quiet about it; `cas` is that of a row it wrote, or 0."""
     match reply:
         case r.Items():
             return _item(frame, reply)
@@ -274,7 +249,7 @@ def miss_frame(frame: c.Frame) -> bytes:
     """Return the bytes of the reply to a get of a key without an item, empty if the get is quiet."""
     if frame.quiet:
         return b""
-    # A miss has the key in the place of the text (get-003).
+    # A miss has the key instead of the text (get-003).
     return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
 
 

@@ -16,12 +16,7 @@ _ANY: Final = c.Get([], with_cas=False)  # an error has the same bytes for all c
 
 
 def parser(first: bytes, rules: WireRules) -> Parser:
-    """Return the parser of a connection: its first byte decides for good (switch-001).
-
-    Args:
-        first: what arrived first, not empty.
-        rules: grammar facts of the profile.
-    """
+    """Return the parser of a connection, which its first byte decides for good (switch-001)."""
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
 
 
@@ -31,46 +26,25 @@ def is_binary(known: Parser) -> bool:
 
 
 def resumed(rules: WireRules, *, is_binary: bool) -> Parser:
-    """Return the parser of a connection that goes on between two commands.
-
-    Args:
-        rules: grammar facts of the profile.
-        is_binary: of the binary protocol.
-    """
+    """Return the parser of a connection that goes on between two commands."""
     return binary.BinaryParser(rules) if is_binary else text.TextParser(rules, opening=False)
 
 
 def begins_with_write(data: bytes, *, is_binary: bool) -> bool:
-    """Return whether input begins with a command that writes, as far as its verb or opcode says that.
-
-    Args:
-        data: from the beginning of a command.
-        is_binary: of the binary protocol.
-    """
+    """Return whether input begins with a command that writes, as far as its verb or opcode says that."""
     if is_binary:
         return len(data) > 1 and data[1] in WRITING_OPCODES
     return data[: max(data.find(b" "), 0)] in WRITING_VERBS
 
 
 def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
-    """Return the bytes of a reply in the protocol of its command.
-
-    Args:
-        command: the command of the reply.
-        reply: the reply.
-        cas: cas number that the command gave a row, 0 for none; only binary replies have it.
-    """
+    """Return the bytes of a reply in the protocol of its command; `cas` as of `binary.encode`."""
     if command.frame is None:
         return text.encode(command, reply)
     return binary.encode(command, command.frame, reply, cas)
 
 
 def replaced(reply: bytes, error: ServerError) -> bytes:
-    """Return the bytes of an error in place of a reply that is encoded, in its protocol.
-
-    Args:
-        reply: of one command, not empty.
-        error: without `fault`.
-    """
+    """Return the bytes of an error, without fault, in place of an encoded reply to one command, in its protocol."""
     frame = binary.frame_of(reply)
     return text.encode(_ANY, error) if frame is None else binary.encode(_ANY, frame, error, 0)

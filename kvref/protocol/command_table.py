@@ -1,7 +1,7 @@
 """The table of commands, from which parsers, dispatch, access rules, cache policies, counters and metrics derive.
 
-To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row that lacks an
-attribute, a record without a row, a row without a handler, and cache policies of which the memory cache does not know
+To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row without rights
+or policies, a record without a row, a row without a handler, and cache policies that the memory cache does not support
 are errors at import. The engine rejects commands that are not in this table wherever anything is withheld.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any, Final, get_args
 
 from kvref.protocol import commands as c
@@ -21,7 +22,7 @@ from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
 from kvref.protocol.rules import WireRules
 
 _MANY: Final = 1 << 30
-OTHER: Final = "other"  # the name of commands without a text form, see `Row.timed_as`
+OTHER: Final = "other"  # the name of commands without a text form, see `CommandRow.timed_as`
 
 
 class PolicyKind(Enum):
@@ -53,11 +54,10 @@ class TextForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class CommandRow:
     """One command.
 
     Args:
-        command: its record.
         beyond_plugin: memcached 1.6 has it and the plugin never had it: it exists where the profile's fact
             `verbs.beyond_plugin` is true.
         needs: the rights without which a listener rejects it, or a function of the command that returns them.
@@ -67,33 +67,22 @@ class Row:
             argument says whether a missing number counts as found. None: the handler counts, or nothing does.
         metrics: its values of the label `command` in the metrics. `stats` counts each NAME as NAME_hits and
             NAME_misses, or as cmd_NAME.
-        text: its forms by verb.
-        binary: its forms by opcode.
     """
 
     command: type
     beyond_plugin: bool
     needs: Right | Callable[[Any], Right]
     policies: tuple[PolicyKind, ...] | Callable[[Any], tuple[PolicyKind, ...]]
-    counters: Callable[[Any, Reply, bool], tuple[str, ...]] | None
-    metrics: tuple[str, ...]
+    counters: Callable[[Any, Reply, bool], tuple[str, ...]] | None = None
+    metrics: tuple[str, ...] = ()
     text: Mapping[bytes, TextForm] = field(default_factory=dict)
     binary: Mapping[int, Opcode] = field(default_factory=dict)
 
     def timed_as(self, verb: str) -> str:
-        """Return the name under which the durations of this command are counted, one of `TIMED`.
-
-        Args:
-            verb: as the text protocol has it.
-        """
+        """Return the name under which the durations of this command are counted, one of `TIMED`."""
         if verb in self.metrics:
             return verb
         return self.metrics[0] if self.metrics else next((each.decode() for each in self.text), OTHER)
-
-
-def _needs_of_meta_get(command: c.MetaGet) -> Right:
-    """Return the right to write if a time is given or an item may be stored."""
-    return NO_RIGHT if command.exptime is None and command.vivify is None else Right.WRITE
 
 
 def _needs_of_stats(command: c.Stats) -> Right:
@@ -109,15 +98,6 @@ def _needs_of_stats(command: c.Stats) -> Right:
             return Right.LIST_CLIENTS
         case _:
             return NO_RIGHT
-
-
-def _needs_of_vbucket(command: c.VBucket) -> Right:
-    return NO_RIGHT if command.verb == "get" else Right.WRITE
-
-
-def _policies_of_refused(command: c.Refused) -> tuple[PolicyKind, ...]:
-    """Return the policy of delete for a set that is too large, which removes its key (more:policy-167)."""
-    return (PolicyKind.DELETE,) if command.removes else ()
 
 
 # Of the text protocol only, as in memcached.
@@ -143,10 +123,6 @@ def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tupl
             return lost
 
 
-def _count_refused(command: c.Refused, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return _TOO_LARGE if command.too_large else ()
-
-
 def _count_delete(_command: c.Delete, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
     if reply is Status.DELETED:
         return ("delete_hits",)
@@ -166,15 +142,7 @@ def _count_arithmetic(command: c.Arithmetic, reply: Reply, missing_counted: bool
     return (f"{verb}_misses",) if reply is Status.NOT_FOUND else ()
 
 
-def _count_debug(_command: c.MetaDebug, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return ("cmd_meta",)  # of the meta commands only me counts there (process_meta_command, proto_text.c)
-
-
-def _count_flush(_command: c.FlushAll, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    return ("cmd_flush",)
-
-
-def _writes(row: Row) -> bool:
+def _writes(row: CommandRow) -> bool:
     return isinstance(row.needs, Right) and Right.WRITE in row.needs
 
 
@@ -188,12 +156,11 @@ _GET_AND_TOUCH: Final = TextForm(2, _MANY, grammar.get_and_touch, unlimited=True
 _ARITHMETIC: Final = TextForm(3, 4, grammar.arithmetic)
 
 TABLE: Final = (
-    Row(
+    CommandRow(
         command=c.Get,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(PolicyKind.GET,),
-        counters=None,
         metrics=("get",),
         text={
             b"get": TextForm(2, _MANY, grammar.get, unlimited=True),
@@ -205,7 +172,7 @@ TABLE: Final = (
             **_with_quiet(0x0C, 0x0D, Opcode(opcodes.get, key=True, with_key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Store,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -217,14 +184,14 @@ TABLE: Final = (
             b"cas": TextForm(6, 7, grammar.store, length_at=4),
         },
         binary={
-            **_with_quiet(0x01, 0x11, Opcode(opcodes.storing("set"), (8,), key=True, value=True)),
-            **_with_quiet(0x02, 0x12, Opcode(opcodes.storing("add"), (8,), key=True, value=True)),
-            **_with_quiet(0x03, 0x13, Opcode(opcodes.storing("replace"), (8,), key=True, value=True)),
-            **_with_quiet(0x0E, 0x19, Opcode(opcodes.joining("append"), key=True, value=True)),
-            **_with_quiet(0x0F, 0x1A, Opcode(opcodes.joining("prepend"), key=True, value=True)),
+            **_with_quiet(0x01, 0x11, Opcode(partial(opcodes.store, "set"), (8,), key=True, value=True)),
+            **_with_quiet(0x02, 0x12, Opcode(partial(opcodes.store, "add"), (8,), key=True, value=True)),
+            **_with_quiet(0x03, 0x13, Opcode(partial(opcodes.store, "replace"), (8,), key=True, value=True)),
+            **_with_quiet(0x0E, 0x19, Opcode(partial(opcodes.join, "append"), key=True, value=True)),
+            **_with_quiet(0x0F, 0x1A, Opcode(partial(opcodes.join, "prepend"), key=True, value=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Delete,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -234,7 +201,7 @@ TABLE: Final = (
         text={b"delete": TextForm(2, 4, grammar.delete)},
         binary=_with_quiet(0x04, 0x14, Opcode(opcodes.delete, key=True)),
     ),
-    Row(
+    CommandRow(
         command=c.Arithmetic,
         beyond_plugin=False,
         needs=Right.WRITE,
@@ -243,11 +210,11 @@ TABLE: Final = (
         metrics=("incr", "decr"),
         text={b"incr": _ARITHMETIC, b"decr": _ARITHMETIC},
         binary={
-            **_with_quiet(0x05, 0x15, Opcode(opcodes.summing(increment=True), (20,), key=True)),
-            **_with_quiet(0x06, 0x16, Opcode(opcodes.summing(increment=False), (20,), key=True)),
+            **_with_quiet(0x05, 0x15, Opcode(partial(opcodes.add, increment=True), (20,), key=True)),
+            **_with_quiet(0x06, 0x16, Opcode(partial(opcodes.add, increment=False), (20,), key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.Touch,
         beyond_plugin=True,
         needs=Right.WRITE,
@@ -256,13 +223,11 @@ TABLE: Final = (
         metrics=("touch",),
         text={b"touch": TextForm(3, 4, grammar.touch)},
     ),
-    Row(
+    CommandRow(
         command=c.GetAndTouch,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(PolicyKind.GET, PolicyKind.SET),
-        counters=None,
-        metrics=(),
         text={b"gat": _GET_AND_TOUCH, b"gats": _GET_AND_TOUCH},
         # Unlike in memcached, a value after the key is not the beginning of a next frame.
         binary={
@@ -271,201 +236,167 @@ TABLE: Final = (
             **_with_quiet(0x23, 0x24, Opcode(opcodes.get_and_touch, (4,), key=True, with_key=True)),
         },
     ),
-    Row(
+    CommandRow(
         command=c.MetaGet,
         beyond_plugin=True,
-        needs=_needs_of_meta_get,
+        needs=lambda command: NO_RIGHT if command.exptime is None and command.vivify is None else Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"mg": TextForm(2, _MANY, meta.get)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaSet,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"ms": TextForm(2, _MANY, meta.set_, length_at=2)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaDelete,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"md": TextForm(2, _MANY, meta.delete)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaArithmetic,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"ma": TextForm(2, _MANY, meta.arithmetic)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaDebug,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=_count_debug,
-        metrics=(),
+        # Of the meta commands only me counts there (process_meta_command, proto_text.c).
+        counters=lambda _command, _reply, _missing_counted: ("cmd_meta",),
         text={b"me": TextForm(1, _MANY, meta.debug)},
     ),
-    Row(
+    CommandRow(
         command=c.MetaNoop,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"mn": TextForm(1, _MANY, meta.noop)},
     ),
-    Row(
+    CommandRow(
         command=c.FlushAll,
         beyond_plugin=False,
         needs=Right.WRITE | Right.FLUSH,
         policies=(PolicyKind.FLUSH,),
-        counters=_count_flush,
+        counters=lambda _command, _reply, _missing_counted: ("cmd_flush",),
         metrics=("flush",),
         text={b"flush_all": TextForm(1, 3, grammar.flush_all)},
         binary=_with_quiet(0x08, 0x18, Opcode(opcodes.flush, (0, 4))),
     ),
-    Row(
+    CommandRow(
         command=c.Bind,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"bind": TextForm(2, 2, grammar.bind)},
     ),
-    Row(
+    CommandRow(
         command=c.Stats,
         beyond_plugin=False,
         needs=_needs_of_stats,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"stats": TextForm(1, _MANY, grammar.stats)},
         binary={0x10: Opcode(opcodes.stat, key=None, leaves_value=True)},
     ),
-    Row(
+    CommandRow(
         command=c.Version,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"version": TextForm(1, _MANY, grammar.version)},
-        binary={0x0B: Opcode(opcodes.without_fields(c.Version))},
+        binary={0x0B: Opcode(lambda _header, _body, _rules: c.Version())},
     ),
-    Row(
+    CommandRow(
         command=c.Verbosity,
         beyond_plugin=False,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"verbosity": TextForm(2, 3, grammar.verbosity)},
         binary={0x1B: Opcode(opcodes.verbosity, (4,))},
     ),
-    Row(
+    CommandRow(
         command=c.CacheMemlimit,
         beyond_plugin=True,
         needs=Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"cache_memlimit": TextForm(2, 3, grammar.cache_memlimit)},
     ),
-    Row(
+    CommandRow(
         command=c.KeyDump,
         beyond_plugin=True,
         needs=Right.LIST_KEYS,
         policies=(),
-        counters=None,
-        metrics=(),
         # One line form for four commands; the parser of the crawler's commands distinguishes them.
         text={b"lru_crawler": TextForm(1, _MANY, crawler.parse)},
     ),
-    Row(
+    CommandRow(
         command=c.Crawl,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
-    Row(
+    CommandRow(
         command=c.SwitchCrawler,
         beyond_plugin=True,
         needs=Right.WRITE | Right.LIST_KEYS,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
-    Row(
+    CommandRow(
         command=c.TuneCrawler,
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
     ),
-    Row(
+    CommandRow(
         command=c.VBucket,
         beyond_plugin=False,
-        needs=_needs_of_vbucket,
+        needs=lambda command: NO_RIGHT if command.verb == "get" else Right.WRITE,
         policies=(),
-        counters=None,
-        metrics=(),
         binary={
-            opcode: Opcode(opcodes.vbucket(verb), own_engine=True)
+            opcode: Opcode(partial(opcodes.vbucket, verb), own_engine=True)
             for opcode, verb in ((0x83, "set"), (0x84, "get"), (0x85, "delete"))
         },
     ),
-    Row(
+    CommandRow(
         command=c.Noop,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
-        binary={opcodes.NOOP: Opcode(opcodes.without_fields(c.Noop))},
+        binary={opcodes.NOOP: Opcode(lambda _header, _body, _rules: c.Noop())},
     ),
-    Row(
+    CommandRow(
         command=c.Quit,
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
-        metrics=(),
         text={b"quit": TextForm(1, _MANY, grammar.quit_)},
-        binary=_with_quiet(0x07, 0x17, Opcode(opcodes.without_fields(c.Quit))),
+        binary=_with_quiet(0x07, 0x17, Opcode(lambda _header, _body, _rules: c.Quit())),
     ),
-    Row(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=(), counters=None, metrics=()),
+    CommandRow(command=c.Foreign, beyond_plugin=False, needs=NO_RIGHT, policies=()),
     # Besides what the grammar answers to malformed commands, what it answers whatever the arguments are.
-    Row(
+    CommandRow(
         command=c.Refused,
         beyond_plugin=False,
         needs=NO_RIGHT,
-        policies=_policies_of_refused,
-        counters=_count_refused,
-        metrics=(),
+        # A set that is too large removes its key (more:policy-167).
+        policies=lambda command: (PolicyKind.DELETE,) if command.removes else (),
+        counters=lambda command, _reply, _missing_counted: _TOO_LARGE if command.too_large else (),
     ),
 )
-# Always refused, with a text of its own; in the profiles that have what memcached 1.6 has.
+# Always refused, with a specific text, in the profiles that have what memcached 1.6 has.
 REFUSED_BEYOND_PLUGIN: Final = {
     b"refresh_certs": TextForm(1, _MANY, grammar.refresh_certs),
     b"shutdown": TextForm(1, _MANY, grammar.shutdown),
 }
 
-ROWS: Final[dict[type, Row]] = {row.command: row for row in TABLE}
+ROWS: Final[dict[type, CommandRow]] = {row.command: row for row in TABLE}
 if ROWS.keys() ^ set(get_args(c.Command)) or len(ROWS) != len(TABLE):
     raise TypeError("each command of commands.py needs exactly one row")
 

@@ -131,10 +131,9 @@ class MetaRequest(_Request):
     options: list[bytes]
 
     def has(self, letter: bytes) -> bool:
-        """Return whether there is this flag."""
         return letter in [option[:1] for option in self.options]
 
-    def asks_before(self, letter: bytes, *others: bytes) -> bool:
+    def precedes(self, letter: bytes, *others: bytes) -> bool:
         """Return whether this flag precedes the first of the others: memcached handles flags in order."""
         return next((option[:1] == letter for option in self.options if option[:1] in {letter, *others}), False)
 
@@ -283,12 +282,7 @@ class Crawled(Enum):
 
 @dataclass(slots=True)
 class KeyDump(_Request):
-    """List the keys of all items (`lru_crawler metadump`).
-
-    Args:
-        items: which.
-        cursor: where the listing goes on, as the part before it says; None: at the beginning.
-    """
+    """List all keys (`lru_crawler metadump`), from the cursor of the part before; None: from the beginning."""
 
     items: Crawled
     cursor: Any = None

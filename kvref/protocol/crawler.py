@@ -18,7 +18,6 @@ CLASSES: Final = range(1, 64)  # numbers of slab classes
 
 
 def parse(words: list[bytes], _rules: WireRules) -> Parsed:
-    """Parse the words of a line that begins with `lru_crawler`."""
     match words[1:]:
         case [b"enable" | b"disable" as switch]:
             return c.SwitchCrawler(switch == b"enable")

@@ -23,20 +23,12 @@ _OPENINGS: Final = {
 
 
 def is_http(words: Sequence[bytes]) -> bool:
-    """Return whether a line that begins with no known verb is an HTTP request line.
-
-    Args:
-        words: the words of the line. As in memcached 1.6 (process_command_ascii, proto_text.c), the last one decides.
-    """
+    """Return whether the last word makes a line an HTTP request (process_command_ascii, proto_text.c)."""
     return bool(words) and words[-1].startswith(_HTTP_VERSION)
 
 
 def opening(data: bytes | bytearray) -> str:
-    """Return the name of the protocol that a connection opens with, or an empty string.
-
-    Args:
-        data: everything that the client has sent so far, before any command was taken from it.
-    """
+    """Return the protocol that the first bytes of a connection open, or an empty string."""
     return next((name for name, pattern in _OPENINGS.items() if pattern.match(data)), "")
 
 
@@ -44,8 +36,5 @@ def farewell(protocol: str) -> bytes:
     """Return what is sent before the connection is closed: to a TLS client the line that memcached 1.6 answers.
 
     A TLS library reports such a line as `wrong version number`, and a connection without a reply as a network fault.
-
-    Args:
-        protocol: a name that `opening` returned, or `HTTP`.
     """
     return b"ERROR\r\n" if protocol == TLS else b""

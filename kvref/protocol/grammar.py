@@ -43,13 +43,7 @@ def refused(command: c.Refused, length: int | None, rules: WireRules) -> Parsed:
 
 
 def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
-    """Return a storage line that waits for its data, or a rejected one if the data is too large.
-
-    Args:
-        store: the storage command of the line.
-        length: 0 or more.
-        rules: grammar facts of the profile.
-    """
+    """Return a storage line that waits for its data, or a rejected one if the data is too large."""
     if fits(length, store.word, rules):
         return Block(store, length)
     removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
@@ -59,13 +53,6 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
 
 
 def fits(length: int, word: bytes, rules: WireRules) -> bool:
-    """Return whether a value is within the size limit.
-
-    Args:
-        length: of the value in bytes.
-        word: the key.
-        rules: grammar facts of the profile.
-    """
     return rules.value_limit is None or length + (len(word) if rules.limit_counts_key else 0) <= rules.value_limit
 
 
@@ -78,12 +65,7 @@ def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:
 
 
 def length_read(word: bytes, rules: WireRules) -> int | None:
-    """Return the length of a data block in bytes, or None if it is not a number or out of the profile's range.
-
-    Args:
-        word: of the line.
-        rules: grammar facts of the profile.
-    """
+    """Return the length of a data block in bytes, or None if it is not a number or out of the profile's range."""
     length = numbers.signed(word)
     if length is None:
         return None
@@ -114,7 +96,6 @@ def get(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def store(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse a storage line, whose data follows."""
     noreply = words[-1] == b"noreply"
     length = length_read(words[4], rules)
     refusal, store = _store_head(words, rules, length)
@@ -141,7 +122,6 @@ def _store_head(words: list[bytes], rules: WireRules, length: int | None) -> tup
 
 
 def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse incr and decr."""
     noreply = words[-1] == b"noreply"
     if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
@@ -152,7 +132,6 @@ def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def delete(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse delete."""
     noreply = len(words) > 2 and words[-1] == b"noreply"
     # Only a time of 0 is taken, alone or in front of noreply.
     if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
@@ -163,17 +142,15 @@ def delete(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def touch(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse touch."""
     noreply = words[-1] == b"noreply"  # any other last word is passed over (process_touch_command, proto_text.c)
     if len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT, noreply)
-    exptime, refusal = _time_asked(words[2], rules)
+    exptime, refusal = _requested_time(words[2], rules)
     return c.Refused(refusal, noreply) if refusal else c.Touch(words[1], exptime, noreply)
 
 
 def get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse gat and gats."""
-    exptime, refusal = _time_asked(words[1], rules)
+    exptime, refusal = _requested_time(words[1], rules)
     if refusal:
         return c.Refused(refusal)
     if max(map(len, words)) > rules.key_limit:
@@ -181,13 +158,12 @@ def get_and_touch(words: list[bytes], rules: WireRules) -> Parsed:
     return c.GetAndTouch(words[2:], exptime, words[0] == b"gats")
 
 
-def _time_asked(word: bytes, rules: WireRules) -> tuple[int, bytes]:
+def _requested_time(word: bytes, rules: WireRules) -> tuple[int, bytes]:
     exptime = numbers.signed(word)
     return (0, NO_EXPTIME) if exptime is None else time_read(exptime, rules)
 
 
 def flush_all(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse flush_all."""
     noreply = words[-1] == b"noreply"
     times = words[1:-1] if noreply else words[1:]
     delay = numbers.signed(times[0]) if times else 0
@@ -208,7 +184,6 @@ def bind(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def verbosity(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse verbosity."""
     noreply = words[-1] == b"noreply"
     if noreply and len(words) == 2:
         return c.Refused(ERROR, noreply=rules.lone_noreply_silent)
@@ -228,7 +203,6 @@ def cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:
 
 
 def refresh_certs(_words: list[bytes], rules: WireRules) -> Parsed:
-    """Refuse refresh_certs."""
     return c.Refused(TLS_ON_SIGHUP if rules.tls else NO_TLS)
 
 
@@ -243,10 +217,8 @@ def stats(words: list[bytes], _rules: WireRules) -> Parsed:
 
 
 def version(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse version."""
     return c.Version() if len(words) == 1 or rules.version_words_ignored else c.Refused(ERROR)
 
 
 def quit_(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse quit."""
     return c.Quit() if len(words) == 1 or rules.quit_words_ignored else c.Refused(ERROR)

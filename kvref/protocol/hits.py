@@ -1,4 +1,4 @@
-"""What a get shows of an item in the text protocol, made once and kept with the row."""
+"""What a get shows of an item in the text protocol, made once and cached with the row."""
 
 from __future__ import annotations
 
@@ -9,35 +9,18 @@ SHOWN: Final = b"VALUE %b %d %d\r\n%b\r\n"  # one hit of a get: word, flags, len
 
 
 def shown(word: bytes, flags: int, data: bytes) -> bytes:
-    """Return one hit of a get, without END.
-
-    Args:
-        word: as the client sent it.
-        flags: 0 to 2^32-1.
-        data: the value.
-    """
+    """Return one hit of a get, without END; flags are 0 to 2^32-1."""
     return SHOWN % (word, flags, len(data), data)
 
 
 def numbered(hit: bytes, cas: int) -> bytes:
-    """Return what `shown` returned as a gets shows it.
-
-    Args:
-        hit: of one item.
-        cas: its cas number, 0 to 2^64-1.
-    """
+    """Return what `shown` returned as a gets shows it, with a cas number of 0 to 2^64-1."""
     end = hit.index(b"\r\n")
     return b"%b %d%b" % (hit[:end], cas, hit[end:])
 
 
 def renamed(hit: bytes, key: bytes, word: bytes) -> bytes:
-    """Return what `shown` returned for a key as it is shown for another word.
-
-    Args:
-        hit: of one item.
-        key: that it shows.
-        word: that it is to show.
-    """
+    """Return what `shown` returned for a key as it is shown for another word."""
     return b"VALUE %b%b" % (word, hit[len(b"VALUE ") + len(key) :])
 
 

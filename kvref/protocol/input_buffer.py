@@ -1,4 +1,4 @@
-"""Bytes that wait to be parsed: what both protocols do with what arrived."""
+"""The input buffer that the parsers of both protocols share."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Final
 
 from kvref.protocol.rules import WireRules
 
-MAX_VALUE_AHEAD: Final = 64 << 20  # bytes
+MAX_BUFFERED_VALUE: Final = 64 << 20  # bytes
 
 
 class Input:
-    """Incoming bytes of one connection; a parser takes commands from their beginning.
-
-    Args:
-        rules: grammar facts of the profile.
-    """
+    """Incoming bytes of one connection; a parser takes commands from their beginning."""
 
     __slots__ = ("_buffer", "_discard", "_position", "_rules", "closed")
 
@@ -27,35 +23,34 @@ class Input:
 
     @property
     def pending(self) -> int:
-        """Return how many bytes wait to be parsed."""
+        """Return the number of buffered bytes to parse."""
         return len(self._buffer) - self._position
 
     @property
     def between_commands(self) -> bool:
-        """Return whether plain commands may be taken from what arrives before it is fed."""
+        """Return whether commands can be planned from received bytes before they are fed."""
         return False
 
     @property
     def at_command(self) -> bool:
-        """Return whether what waits, if anything, begins with a command."""
+        """Return whether the buffered bytes, if any, begin with a command."""
         return not self._discard and not self.closed
 
     @property
     def starts_command(self) -> bool:
-        """Return whether what waits, if anything, may be taken as plain commands from its beginning."""
+        """Return whether the buffered bytes, if any, can be planned from their beginning."""
         return False
 
     @property
     def halfway(self) -> bool:
-        """Return whether the rest of a command has still to come, where all that has come was taken."""
+        """Return whether a command is incomplete after all complete ones were taken."""
         return bool(self._buffer or self._discard)
 
     def feed(self, data: bytes) -> None:
-        """Append bytes as they arrived."""
         self._buffer += data
 
     def take_all(self) -> bytes:
-        """Return what waits, and forget it; only where `at_command`."""
+        """Return the buffered bytes and drop them; only where `at_command`."""
         data = bytes(memoryview(self._buffer)[self._position :])
         self._buffer = bytearray()
         self._position = 0
@@ -66,20 +61,16 @@ class Input:
         with memoryview(self._buffer) as view:
             return bytes(view[start:end])
 
-    def _holds_too_much(self, start: int) -> bool:
-        """Return whether more of a value has arrived than is kept, where the profile takes values of any length.
-
-        Args:
-            start: where the value begins.
-        """
-        return self._rules.value_limit is None and len(self._buffer) - start > MAX_VALUE_AHEAD
+    def _exceeds_limit(self, start: int) -> bool:
+        """Return whether a value exceeds MAX_BUFFERED_VALUE, where the profile does not limit values."""
+        return self._rules.value_limit is None and len(self._buffer) - start > MAX_BUFFERED_VALUE
 
     def _compact(self) -> None:
         del self._buffer[: self._position]
         self._position = 0
 
     def _throw_away(self) -> bool:
-        """Drop what is to be thrown away as far as it has arrived; tell whether all of it is gone."""
+        """Drop received bytes that are to be discarded; return whether none are left to discard."""
         taken = min(self._discard, self.pending)
         self._position += taken
         self._discard -= taken

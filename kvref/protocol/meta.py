@@ -53,7 +53,6 @@ class _Flags:
 
 
 def get(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse mg."""
     flags = _head(words, 2, rules)
     if flags.refusal:
         return c.Refused(flags.refusal.replace(b"flags too", b"flags are too"))
@@ -62,7 +61,6 @@ def get(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def set_(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse ms, whose data follows."""
     length = length_read(words[2], rules) if len(words) > 2 else None
     if length is None or length < 0:
         return c.Refused(BAD_FORMAT)
@@ -80,7 +78,6 @@ def set_(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def delete(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse md."""
     flags = _head(words, 2, rules)
     if flags.refusal:
         return c.Refused(_either(words, flags.refusal, rules))
@@ -89,7 +86,6 @@ def delete(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def arithmetic(words: list[bytes], rules: WireRules) -> Parsed:
-    """Parse ma."""
     flags = _head(words, 2, rules)
     increment = _COUNTING.get(flags.mode)
     if increment is None and not _wrong(flags):
@@ -113,14 +109,13 @@ def debug(words: list[bytes], rules: WireRules) -> Parsed:
 
 
 def noop(_words: list[bytes], _rules: WireRules) -> Parsed:
-    """Parse mn."""
     return c.MetaNoop()
 
 
 def _either(words: list[bytes], refusal: bytes, rules: WireRules) -> bytes:
     """Return the words of md and ma for what a flag is refused for."""
-    kept = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > rules.key_limit
-    return refusal if kept else EITHER
+    specific = refusal in (BAD_OPAQUE, TOO_MANY, BAD_EXPTIME, BAD_COUNTING) or len(words[1]) > rules.key_limit
+    return refusal if specific else EITHER
 
 
 def _wrong(flags: _Flags) -> bool:
@@ -129,13 +124,6 @@ def _wrong(flags: _Flags) -> bool:
 
 
 def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
-    """Read key and flags.
-
-    Args:
-        words: of the line.
-        start: the first flag's place.
-        rules: grammar facts of the profile.
-    """
     flags = _Flags(words[1], words[start:])
     if len(words[1]) > rules.key_limit:
         flags.refusal = BAD_FORMAT
@@ -220,12 +208,7 @@ _ANSWERED: Final = {c.MetaGet: b"stcflhOk", c.MetaSet: b"cOk", c.MetaDelete: b"O
 
 
 def encode(command: c.Command, reply: r.Meta | r.MetaDebug) -> bytes:
-    """Return the bytes of a reply, empty where the flag q leaves it out.
-
-    Args:
-        command: what is answered.
-        reply: the answer.
-    """
+    """Return the bytes of a reply, empty where the flag q leaves it out."""
     assert isinstance(command, c.MetaRequest)
     if isinstance(reply, r.MetaDebug):
         return _debug(command, reply)
@@ -268,7 +251,7 @@ def _returned(command: c.MetaRequest, item: r.MetaItem, letter: bytes) -> int:
         case b"h":
             return int(item.fetched)
         case _:
-            return item.earlier if command.asks_before(b"t", b"T", b"N") else item.ttl
+            return item.earlier if command.precedes(b"t", b"T", b"N") else item.ttl
 
 
 def _debug(command: c.MetaRequest, reply: r.MetaDebug) -> bytes:

@@ -64,7 +64,6 @@ class Opcode:
     """Layout of requests with an opcode.
 
     Args:
-        build: returns the command.
         extras: allowed lengths of the extras.
         key: required (True), forbidden (False), or optional (None).
         value: allowed.
@@ -96,7 +95,6 @@ class Opcode:
 
 
 def get(header: Header, body: Body, _rules: WireRules) -> c.Command:
-    """Build a get."""
     # process_bin_get hands the vbucket to an engine that reads there whether more words follow (more:bin-201).
     return c.Get([body.word], with_cas=True, more=header.vbucket != 0)
 
@@ -106,37 +104,23 @@ def get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:
     return c.GetAndTouch([body.word], _time(_UINT32.unpack(body.extras)[0], rules), with_cas=True)
 
 
-def storing(verb: str) -> Build:
-    """Return what builds set, add or replace."""
-
-    def build(header: Header, body: Body, rules: WireRules) -> c.Command:
-        flags, time = _FLAGS_AND_TIME.unpack(body.extras)
-        # process_bin_update: with a cas number each of the three is a check-and-set (set-009).
-        return c.Store("cas" if header.cas else verb, body.word, flags, _time(time, rules), body.data, header.cas)
-
-    return build
+def store(verb: str, header: Header, body: Body, rules: WireRules) -> c.Command:
+    """Build a set, add or replace."""
+    flags, time = _FLAGS_AND_TIME.unpack(body.extras)
+    # process_bin_update: with a cas number each of the three is a check-and-set (set-009).
+    return c.Store("cas" if header.cas else verb, body.word, flags, _time(time, rules), body.data, header.cas)
 
 
-def joining(verb: str) -> Build:
-    """Return what builds append or prepend."""
-
-    def build(header: Header, body: Body, _rules: WireRules) -> c.Command:
-        return c.Store(verb, body.word, 0, 0, body.data, header.cas)
-
-    return build
+def join(verb: str, header: Header, body: Body, _rules: WireRules) -> c.Command:
+    """Build an append or prepend."""
+    return c.Store(verb, body.word, 0, 0, body.data, header.cas)
 
 
-def summing(*, increment: bool) -> Build:
-    """Return what builds increment or decrement."""
-
-    def build(header: Header, body: Body, rules: WireRules) -> c.Command:
-        delta, initial, time = _SUM.unpack(body.extras)
-        created = None if time == NEVER_CREATE else initial
-        return c.Arithmetic(
-            increment, body.word, delta, initial=created, exptime=_time(time, rules), cas=header.cas
-        )  # fmt: skip
-
-    return build
+def add(header: Header, body: Body, rules: WireRules, *, increment: bool) -> c.Command:
+    """Build an increment or decrement."""
+    delta, initial, time = _SUM.unpack(body.extras)
+    created = None if time == NEVER_CREATE else initial
+    return c.Arithmetic(increment, body.word, delta, initial=created, exptime=_time(time, rules), cas=header.cas)
 
 
 def _time(time: int, rules: WireRules) -> int:
@@ -144,17 +128,14 @@ def _time(time: int, rules: WireRules) -> int:
 
 
 def delete(header: Header, body: Body, _rules: WireRules) -> c.Command:
-    """Build a delete."""
     return c.Delete(body.word, cas=header.cas)
 
 
 def flush(_header: Header, body: Body, _rules: WireRules) -> c.Command:
-    """Build a flush."""
     return c.FlushAll(_UINT32.unpack(body.extras)[0] if body.extras else 0)
 
 
 def verbosity(_header: Header, body: Body, _rules: WireRules) -> c.Command:
-    """Build a verbosity."""
     return c.Verbosity(_UINT32.unpack(body.extras)[0])
 
 
@@ -163,21 +144,14 @@ _STATS: Final = (b"reset", b"settings", b"aggregate", b"detail dump", b"detail o
 
 
 def stat(_header: Header, body: Body, _rules: WireRules) -> c.Command:
-    """Build a stat."""
     if not body.word:
         return c.Stats([])
     known = next((name for name in _STATS if body.word.startswith(name)), None)
     return c.Stats([body.word] if known is None else known.split())
 
 
-def without_fields(command: Callable[[], c.Command]) -> Build:
-    """Return a builder of a command that uses no field of its frame."""
-    return lambda _header, _body, _rules: command()
-
-
-def vbucket(verb: str) -> Build:
-    """Return a builder of a command about the state of a vbucket: set, get or delete."""
-    return lambda _header, body, _rules: c.VBucket(verb, body.word, body.data)
+def vbucket(verb: str, _header: Header, body: Body, _rules: WireRules) -> c.Command:
+    return c.VBucket(verb, body.word, body.data)
 
 
 TOUCH: Final = 0x1C

@@ -49,7 +49,6 @@ class Item:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes it takes in a reply."""
         return len(self.word) + len(self.data) + ITEM_OVERHEAD
 
 
@@ -69,7 +68,7 @@ class Number:
 
 
 class Fault(Enum):
-    """Why a command failed, where the binary protocol has a status of its own for the reason."""
+    """Why a command failed, where the binary protocol has a specific status for the reason."""
 
     NOT_A_NUMBER = auto()
     NOT_STORED = auto()
@@ -127,7 +126,6 @@ class MetaItem:
     Args:
         flags: 0 to 2^32-1.
         size: of its value in bytes.
-        cas: its cas number.
         ttl: seconds left, -1 without an expiry time.
         earlier: seconds left before this command changed the expiry time.
         fetched: the item was read after it was written.
@@ -148,8 +146,6 @@ class Meta:
     """The reply to a meta command.
 
     Args:
-        code: outcome of the command.
-        item: metadata of the item.
         data: the value, None if it was not requested.
         stale: a client has marked the item as stale.
         won: this client is to recache the item.
@@ -178,7 +174,6 @@ class ListedKey:
     Args:
         key: as clients send it.
         expiry: UNIX second from which it is expired; 0: never.
-        cas: its cas number.
         size: bytes of key and value.
         accessed: UNIX second of the last access.
     """

@@ -71,7 +71,6 @@ def wire_rules(
     """Resolve the grammar facts of a profile.
 
     Args:
-        profile: whose facts count.
         item_size_max: the server's setting in bytes, used where the profile says `setting`.
         for_cache: what is stored goes into the memory cache, alone or too (more:policy-111, more:policy-167).
         key_limit: bytes of the longest key, at most the protocol's.

@@ -1,7 +1,7 @@
 """The text protocol of one connection: bytes to commands, replies to bytes. How each line is parsed: `grammar.py`.
 
-Feed what arrived, then take commands until there is none; incomplete input is kept. Once `closed` is set the connection
-must be closed after the commands taken so far are answered.
+Feed what arrived, then take commands until there is none; incomplete input stays buffered. Once `closed` is set, the
+connection must be closed after the commands taken so far are answered.
 """
 
 from __future__ import annotations
@@ -31,12 +31,7 @@ LONG_LINE: Final = b"CLIENT_ERROR line of more than %d bytes (line_size_max)"
 
 
 class TextParser(Input):
-    """Parse the text protocol incrementally.
-
-    Args:
-        rules: grammar facts of the profile.
-        opening: no line was taken yet.
-    """
+    """Parse the text protocol incrementally; `opening`: no line was taken yet."""
 
     __slots__ = ("_block", "_opening", "_scanned", "_too_long")
 
@@ -49,22 +44,18 @@ class TextParser(Input):
 
     @property
     def between_commands(self) -> bool:
-        """Return whether what arrives is the beginning of a command."""
         return not self._buffer and self._block is None and not self._discard and not self.closed
 
     @property
     def at_command(self) -> bool:
-        """See `Input.at_command`."""
         return self._block is None and super().at_command
 
     @property
     def starts_command(self) -> bool:
-        """See `Input.starts_command`."""
         return self.at_command and not self._opening
 
     @property
     def halfway(self) -> bool:
-        """See `Input.halfway`."""
         return self._block is not None or super().halfway
 
     def unfinished(self) -> c.Refused:
@@ -72,7 +63,6 @@ class TextParser(Input):
         return c.Refused(b"")
 
     def take_all(self) -> bytes:
-        """See `Input.take_all`."""
         self._scanned = 0
         return super().take_all()
 
@@ -113,7 +103,7 @@ class TextParser(Input):
         start = self._position
         end = start + block.length
         if len(self._buffer) < end + (2 if self._rules.checks_data_end else 0):
-            if self._holds_too_much(start):
+            if self._exceeds_limit(start):
                 self._block, self._discard = None, block.length + 2
                 return c.Refused(TOO_LARGE, block.store.noreply, too_large=True)
             self._compact()
@@ -162,12 +152,7 @@ def bad_chunk(store: c.Store | c.MetaSet) -> c.Refused:
 
 
 def parse_line(line: bytes, rules: WireRules) -> Parsed:
-    """Parse one line without its line end.
-
-    Args:
-        line: the bytes in front of LF, one CR removed.
-        rules: grammar facts of the profile.
-    """
+    """Parse the bytes of a line in front of LF, one CR removed."""
     if b"\0" in line and rules.nul_ends_line:
         line = line[: line.index(b"\0")]
     words = [word for word in line.split(b" ") if word]
@@ -188,12 +173,7 @@ def _refused(line: bytes, words: list[bytes], form: command_table.TextForm | Non
 
 
 def encode(command: c.Command, reply: r.Reply) -> bytes:
-    """Return the bytes of a reply, empty where the command said noreply.
-
-    Args:
-        command: what is answered.
-        reply: the answer.
-    """
+    """Return the bytes of a reply, empty where the command said noreply."""
     if isinstance(reply, r.Items):
         return _items(reply)
     if getattr(command, "noreply", False):

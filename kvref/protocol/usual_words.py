@@ -12,9 +12,6 @@ from kvref.protocol.rules import WireRules
 class UsualWords:
     """Words of usual commands under the rules of a profile (tests/protocol/test_usual_words.py).
 
-    Args:
-        rules: grammar facts of the profile.
-
     Attributes:
         word: a key that cannot select a mapping or a range.
         named: a word that may begin with the name of a mapping.
@@ -26,13 +23,8 @@ class UsualWords:
         self.word = re.compile(rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1))
         self.named = re.compile(rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2))
 
-    def key_behind_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
-        """Return the key in a word that begins with the name of a mapping; None for any other word.
-
-        Args:
-            word: as the client sent it.
-            key_of_bound: see `Session.key_of_bound`.
-        """
+    def key_after_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
+        """Return the key in a word that begins with the name of a mapping; None for any other word."""
         key = key_of_bound(word) if self.named.fullmatch(word) else None
         return key if key is not None and self.word.fullmatch(key) else None
 

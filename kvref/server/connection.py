@@ -143,7 +143,7 @@ class Connection:
         self._passes_later = False  # that is tried again
         if passed is not None:
             self._authenticator, self._protocol_known = None, True
-            self._session.go_on(passed.binding)
+            self._session.resume(passed.binding)
             self._parser = resumed(host.wire_rules, is_binary=passed.is_binary)
             self._parser.feed(passed.pending)
 

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvref.engine.plans.plan import EXPIRY, HIT
-from kvref.engine.plans.retrieve import Retrieval, with_cas
+from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, with_cas
 from kvref.engine.plans.store import VERBS
-from kvref.engine.plans.touch import SeveralTouched
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
@@ -228,7 +227,7 @@ class Planner(Planning):
                     return _UNUSUAL
                 key = named
                 row = self._rows.rows.get(key)
-        if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
+        if row is None or (row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time()))):
             self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return next_at
         self._direct.append(key)

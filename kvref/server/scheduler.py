@@ -189,7 +189,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
             if now < out.deadline:
                 work.plans.append(plan)
             elif writes:
-                reject(work, plan, record.lock_wait_over(work.bound, plan))
+                reject(work, plan, record.lock_wait_timeout(work.bound, plan))
             else:
                 ready.append(plan)
         work.writers = {plan[3] for plan in work.plans if isinstance(plan[3], Replies)}

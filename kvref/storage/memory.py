@@ -233,7 +233,7 @@ class MemoryRows:
         before: Row = self._store.execute(operations.Lookup(self._mapping, key))
         if kind is WriteKind.RENEW:
             before.cas, before.expiry = new[CAS], new[EXPIRY]
-            return operations.Update(self._mapping, key, before, clears, keeps_value=True)
+            return operations.Update(self._mapping, key, before, clears, value_unchanged=True)
         stored = self._bound.key(spelled) if self._bound.rules.renames_key else before.key
         assert new[HIT], "an update leaves a row"
         return operations.Update(self._mapping, key, written_row(self._mapping, stored, parameters), clears)

@@ -133,7 +133,7 @@ class SeveralStores:
     def loaded(self, number: int, mapping: Mapping) -> Mapping:
         """Note in its mapping which store it was read from, and return it."""
         if number != FIRST:
-            mapping.place_in(self.names[number])
+            mapping.assign_store(self.names[number])
         return mapping
 
     @contextmanager
@@ -189,7 +189,7 @@ class SeveralStores:
         if default is not first.default:
             first.known.clear()
         first.default = default
-        if not first.by_spelling:
+        if not first.by_exact_name:
             first.remember(default)
 
     def _usable(self, name: str, number: int, found: Directory) -> Mapping | None:

@@ -44,7 +44,7 @@ def test_an_item_is_over_in_the_second_of_its_time() -> None:
     [(0, 0), (1, NOW + 1), (2592000, NOW + 2592000), (2592001, 2592001), (2_000_000_000, 2_000_000_000)],
 )
 def test_times_are_memcacheds(exptime: int, over: int) -> None:
-    assert Cache().over(exptime, NOW) == over
+    assert Cache().expiry_of(exptime, NOW) == over
 
 
 def test_a_delayed_flush_drops_what_was_there_before_its_end() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from helpers.harness import Harness
 
-from kvref.engine.verbs.ranges import Bound, Range, parse
+from kvref.engine.verbs.ranges import Range, RangeEnd, parse
 
 Make = Callable[..., Harness]
 ROWS = (
@@ -23,11 +23,11 @@ ROWS = (
 @pytest.mark.parametrize(
     ("key", "wanted"),
     [
-        (b"@>b", Range(Bound(b"b", inclusive=False), None)), (b"@<=d", Range(None, Bound(b"d", inclusive=True))),
-        (b"@>=b@<d", Range(Bound(b"b", inclusive=True), Bound(b"d", inclusive=False))),
-        (b"@<d@>b", Range(Bound(b"b", inclusive=False), Bound(b"d", inclusive=False))),
-        (b"@>b@", Range(Bound(b"b@", inclusive=False), None)), (b"@>b@>c", Range(Bound(b"b@>c", inclusive=False), None)),
-        (b"@>", Range(Bound(b"", inclusive=False), None)), (b"@=b", None), (b"b@>a", None), (b"@", None), (b"k", None),
+        (b"@>b", Range(RangeEnd(b"b", inclusive=False), None)), (b"@<=d", Range(None, RangeEnd(b"d", inclusive=True))),
+        (b"@>=b@<d", Range(RangeEnd(b"b", inclusive=True), RangeEnd(b"d", inclusive=False))),
+        (b"@<d@>b", Range(RangeEnd(b"b", inclusive=False), RangeEnd(b"d", inclusive=False))),
+        (b"@>b@", Range(RangeEnd(b"b@", inclusive=False), None)), (b"@>b@>c", Range(RangeEnd(b"b@>c", inclusive=False), None)),
+        (b"@>", Range(RangeEnd(b"", inclusive=False), None)), (b"@=b", None), (b"b@>a", None), (b"@", None), (b"k", None),
     ],
 )  # fmt: skip
 def test_parse(key: bytes, wanted: Range | None) -> None:

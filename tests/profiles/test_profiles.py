@@ -43,8 +43,8 @@ def test_no_such_profile() -> None:
     ("key", "row", "problem"),
     [
         ("no.such", {"value": True, "status": "observed"}, "not in the vocabulary"),
-        ("mapping.supported", {"value": "yes", "status": "observed"}, "'yes' is no bool"),
-        ("mapping.shortest_word", {"value": True, "status": "observed"}, "True is no int"),
+        ("mapping.supported", {"value": "yes", "status": "observed"}, "'yes' is not of type bool"),
+        ("mapping.shortest_word", {"value": True, "status": "observed"}, "True is not of type int"),
         ("mapping.delimiter", {"value": "text", "status": "observed"}, "'text' is none of set-of-bytes | string"),
         ("mapping.supported", {"value": True, "status": "guessed"}, "status 'guessed' is none of"),
         ("mapping.supported", {"value": True, "status": "observed"}, "no evidence is named"),

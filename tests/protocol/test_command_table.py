@@ -1,4 +1,4 @@
-"""The table of commands: what derives from it agrees with it, and a row cannot lack an attribute."""
+"""The table of commands: what derives from it agrees with it, and a row cannot lack rights or policies."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ COUNTED_COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies", "counters", "metrics"])
+@pytest.mark.parametrize("attribute", ["beyond_plugin", "needs", "policies"])
 def test_a_row_without_an_attribute_is_an_error(attribute: str) -> None:
-    whole = {
-        "command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": (), "counters": None, "metrics": (),
-    }  # fmt: skip
-    assert table.Row(**whole)  # type: ignore[arg-type]
+    whole = {"command": c.Noop, "beyond_plugin": False, "needs": c.NO_RIGHT, "policies": ()}
+    assert table.CommandRow(**whole)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=attribute):
-        table.Row(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
+        table.CommandRow(**{name: value for name, value in whole.items() if name != attribute})  # type: ignore[arg-type]
 
 
 def test_each_command_has_one_row_and_one_handler() -> None:

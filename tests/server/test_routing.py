@@ -139,9 +139,9 @@ def test_each_operation_goes_to_the_store_of_its_mapping_and_a_commit_to_all() -
 def test_commands_are_planned_in_the_store_of_their_mapping() -> None:
     routing: Any = router(Executor([], "one"), Executor([], "two"))
     for mapped, store in ((A, "one"), (B, "two")):
-        session = SimpleNamespace(plain_mapping=mapped)
+        session = SimpleNamespace(fast_path_mapping=mapped)
         assert routing.planner(routing.begin(), session, "rules") == (store, session, "rules")
-    assert routing.planner(routing.begin(), SimpleNamespace(plain_mapping=None), "rules") is None
+    assert routing.planner(routing.begin(), SimpleNamespace(fast_path_mapping=None), "rules") is None
 
 
 def test_an_executor_may_answer_later() -> None:
@@ -233,7 +233,7 @@ def test_mappings_are_loaded_where_they_are_placed_and_snapshots_fixed_where_the
 
 def test_a_mapping_stays_in_its_store_when_its_table_has_changed() -> None:
     placed = mapping("b")
-    placed.place_in("two")
+    placed.assign_store("two")
     placed.become(mapping("b"))
     assert (placed.store, placed.identity) == ("two", "two:t")
 

@@ -68,7 +68,7 @@ def test_keys_that_only_the_server_can_compare() -> None:
 
 
 def test_keys_of_which_not_all_is_indexed() -> None:
-    for odd in ({"beginning": 3}, {"blind": True}):
+    for odd in ({"beginning": 3}, {"unsearchable": True}):
         assert not RowIdentities(replace(mapping("utf8mb4_bin"), **odd)).known  # type: ignore[arg-type]
 
 

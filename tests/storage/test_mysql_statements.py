@@ -106,7 +106,7 @@ def test_sql_gets_no_padding_of_bytes() -> None:
 
 def test_several_rows_are_updated_by_their_bytes_and_alike_columns_once() -> None:
     rows = [Row("a", (b"1",), 7, None, None), Row("b", (None,), 7, None, None)]
-    assert statements().update_all(rows, clear_unmapped=False, keeps_value=False) == (
+    assert statements().update_all(rows, clear_unmapped=False, value_unchanged=False) == (
         "UPDATE `test`.`t` FORCE INDEX (`uk`) SET"
         " `v``` = CASE CAST(`k` AS BINARY) WHEN X'61' THEN X'31' WHEN X'62' THEN NULL END, `f` = 7"
         " WHERE `k` IN (_latin1 X'61', _latin1 X'62')"

@@ -11,10 +11,10 @@ from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.retrieve import Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
@@ -360,10 +360,10 @@ def counts_no_other_protocols() -> None:
 @breaks("KV-STATS-005")
 def counts_hits_twice() -> None:
     """get_hits grows by two for each hit."""
-    looked_up = counters.Counters.looked_up
+    count_gets = counters.Counters.count_gets
 
     def twice(self: counters.Counters, hits: int, misses: int) -> None:
-        looked_up(self, hits, misses)
+        count_gets(self, hits, misses)
         self.get_hits += hits
 
     add = counters.Counters.add
@@ -372,7 +372,7 @@ def counts_hits_twice() -> None:
         add(self, names, times)
         self.get_hits += times * ("get_hits" in names)
 
-    put(counters.Counters, "looked_up", twice)
+    put(counters.Counters, "count_gets", twice)
     put(counters.Counters, "add", added)
 
 
@@ -385,7 +385,8 @@ def counts_no_large_items() -> None:
 @breaks("KV-STATS-021")
 def counts_no_expired_rows() -> None:
     """get_expired stays 0."""
-    put(Session, "finds_expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+    put(Session, "count_expired", lambda self, expiry, now: self.rules.is_expired(expiry, now))
+    put(Bound, "count_expired", lambda self, row: self.rules.is_expired(row[EXPIRY], self.now))
 
 
 @breaks("KV-STATS-022")
@@ -510,14 +511,14 @@ def removes_expired_rows_that_it_finds() -> None:
     """A command other than `get` that finds an expired row removes it."""
     existing = Session.existing
 
-    def removing(self: Session, target: Any, now: int) -> OperationGen:
-        row, mapping = yield from existing(self, target, now)
-        if row is None and mapping is not None:
-            cell = self.looked_up(mapping, target[1])
+    def removing(self: Session, mapping: Mapping, key: bytes, now: int) -> OperationGen:
+        row = yield from existing(self, mapping, key, now)
+        if row is None:
+            cell = self.key_to_find(mapping, key)
             over = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
             if over is not None:
                 yield Remove(mapping, over.key)
-        return row, mapping
+        return row
 
     put(Session, "existing", removing)
     write = store.write
@@ -525,7 +526,7 @@ def removes_expired_rows_that_it_finds() -> None:
     def storing(session: Session, mapping: Mapping, key: bytes, command: Any, now: int, **how: Any) -> OperationGen:
         reply = yield from write(session, mapping, key, command, now, **how)
         if reply is replies.Status.NOT_STORED and command.verb != "add":
-            row = yield Lookup(mapping, session.looked_up(mapping, key), for_update=True)
+            row = yield Lookup(mapping, session.key_to_find(mapping, key), for_update=True)
             if row is not None:
                 yield Remove(mapping, row.key)
         return reply
@@ -546,7 +547,7 @@ def removes_expired_rows_that_it_finds() -> None:
 @breaks("KV-RANGE-035")
 def reads_malformed_bounds_as_0() -> None:
     """A bound of a range that is not a number is 0 for an integer key column."""
-    cell = ranges.bound_cell
+    cell = ranges.end_cell
 
     def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:
         try:
@@ -554,7 +555,7 @@ def reads_malformed_bounds_as_0() -> None:
         except values.RefusedError:
             return 0
 
-    put(ranges, "bound_cell", lenient)
+    put(ranges, "end_cell", lenient)
 
 
 @breaks("KV-RANGE-036")

@@ -27,7 +27,7 @@ def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -
         if not when(command):
             return (yield from verb(session, command, now))
         session.start()
-        twin = session.twin()
+        twin = session.clone()
         twin.batch, twin.pending = session.batch, session.pending
         try:
             return (yield from verb(twin, command, now))
@@ -61,7 +61,7 @@ def never_sticks() -> None:
 @breaks("KV-MAP-054")
 def leaves_the_batch_open() -> None:
     """With `sticky_mapping=0`, a command with a mapping of its own leaves its batch open."""
-    put(Session, "inside", property(lambda session: False))
+    put(Session, "temporarily_bound", property(lambda session: False))
 
 
 @breaks("KV-MAP-028")

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import accesses, dispatch, shared_state
+from kvref.engine import access_log, dispatch, shared_state
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
-from kvref.engine.plans import touch
+from kvref.engine.plans import retrieve as plans_of_gets
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
@@ -37,7 +37,7 @@ def runs_the_data_of_a_refused_ms() -> None:
 def touches_the_cas_number_too() -> None:
     """A touch is a write like any other."""
     put(retrieve, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
-    renewed = touch.renewed
+    renewed = plans_of_gets.renewed
 
     def renumbered(bound: Bound, row: CachedRow, time: int) -> Any:
         new, written = renewed(bound, row, time)
@@ -45,7 +45,7 @@ def touches_the_cas_number_too() -> None:
             return new, written
         return (*new[:CAS], (new[CAS] or 0) + 1, *new[CAS + 1 :]), Renewal(((new[CAS] or 0) + 1, time))
 
-    put(touch, "renewed", renumbered)
+    put(plans_of_gets, "renewed", renumbered)
 
 
 @breaks("KV-TOUCH-025")
@@ -70,14 +70,14 @@ def answers_misses_to_q() -> None:
 def marks_no_gets() -> None:
     """Gets are not reads for h, only touches are."""
     for name in ("fetched", "fetched_all"):
-        put(accesses.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
-    slot: Any = vars(accesses.AccessLog)["noted_all"]
+        put(access_log.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
+    slot: Any = vars(access_log.AccessLog)["noted_all"]
 
-    def changes_only(self: accesses.AccessLog) -> Any:
+    def changes_only(self: access_log.AccessLog) -> Any:
         note = slot.__get__(self)
         return lambda events: note([each for each in events if not isinstance(each, bytes)])
 
-    put(accesses.AccessLog, "noted_all", property(changes_only, slot.__set__))
+    put(access_log.AccessLog, "noted_all", property(changes_only, slot.__set__))
 
 
 NEVER_PAST = 1 << 62  # UNIX second
@@ -93,9 +93,9 @@ def counts_idle_time_from_the_last_mg() -> None:
 @breaks("KV-MG-047")
 def counts_idle_time_from_the_last_write() -> None:
     """A read sets h, and never the time."""
-    replay = accesses.replay
+    replay = access_log.replay
 
-    def without_times(events: Iterable[accesses.Event], *others: Any) -> Any:
+    def without_times(events: Iterable[access_log.Event], *others: Any) -> Any:
         return replay([each for each in events if not isinstance(each, bytes)], *others)
 
     put(shared_state, "replay", without_times)
@@ -104,7 +104,7 @@ def counts_idle_time_from_the_last_write() -> None:
 @breaks("KV-MG-048")
 def stores_sums_as_new_items() -> None:
     """A sum is a set."""
-    put(arithmetic, "change_of_sum", lambda _old, _result: accesses.Change.STORED)
+    put(arithmetic, "change_of_sum", lambda _old, _result: access_log.Change.STORED)
 
 
 @breaks("KV-MG-019")
@@ -256,13 +256,13 @@ def returns_w_before_x() -> None:
 @breaks("KV-MG-050")
 def compares_r_with_the_former_time() -> None:
     """The number of R is compared with the time before the command, wherever T is."""
-    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: True)
+    put(commands.MetaRequest, "precedes", lambda _self, _letter, *_others: True)
 
 
 @breaks("KV-MG-051")
 def compares_r_with_the_new_time() -> None:
     """The number of R is compared with the new time, wherever T is."""
-    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: False)
+    put(commands.MetaRequest, "precedes", lambda _self, _letter, *_others: False)
 
 
 @breaks("KV-MS-050")

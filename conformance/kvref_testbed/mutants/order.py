@@ -107,7 +107,7 @@ def tests_the_condition_before_the_key() -> None:
     write = store.write
 
     def missing(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
-        if command.verb in LATER and session.looked_up(mapping, key) is None:
+        if command.verb in LATER and session.key_to_find(mapping, key) is None:
             return Status.NOT_FOUND if command.verb == "cas" else Status.NOT_STORED
         return (yield from write(session, mapping, key, command, now, **how))
 

@@ -11,9 +11,8 @@ from kvref.engine.batch import Limits
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.retrieve import Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.plans.words import Words
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
@@ -96,7 +95,7 @@ def sets_no_verbosity() -> None:
 @breaks("KV-EXP-001")
 def expires_nothing() -> None:
     """Expiry times are stored, and no item expires."""
-    put(Rules, "is_over", lambda self, expiry, now: False)
+    put(Rules, "is_expired", lambda self, expiry, now: False)
 
 
 @breaks("KV-CAS-001")
@@ -129,7 +128,7 @@ def separates_by_dots_only() -> None:
 def binds_nothing() -> None:
     """`bind` leaves the binding of the connection as it is."""
     bind = dispatch.HANDLERS[commands.Bind]
-    dispatch.HANDLERS[commands.Bind] = lambda session, command, now: bind(session.twin(), command, now)
+    dispatch.HANDLERS[commands.Bind] = lambda session, command, now: bind(session.clone(), command, now)
 
 
 @breaks("KV-BATCH-003")

@@ -315,7 +315,7 @@ def takes_back_batches_in_silence() -> None:
 @_defect
 def judges_expiry_by_the_time_of_arrival() -> None:
     """A command that has waited for a lock finds a row that expired meanwhile."""
-    put(ClientSession, "expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+    put(ClientSession, "is_expired", lambda self, expiry, now: self.rules.is_expired(expiry, now))
 
 
 @_defect

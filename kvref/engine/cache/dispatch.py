@@ -11,110 +11,80 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kvref.engine.accesses import Change
-from kvref.engine.cache.memory import Cache, Entry, Key, Policy
+from kvref.engine.access_log import Change
+from kvref.engine.cache.memory import Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
-from kvref.engine.values import to_bytes
-from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits, change_of_sum
-from kvref.engine.verbs.store import APPENDING, OVER, found_by_add
+from kvref.engine.values import RefusedError, to_bytes
+from kvref.engine.verbs.arithmetic import NON_NUMERIC, change_of_sum, whole_number
+from kvref.engine.verbs.store import APPENDING, EXPIRED_SECOND, expires_at_once, found_by_add, unmet
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import TABLE
 from kvref.protocol.grammar import BAD_FORMAT
-from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
+from kvref.protocol.replies import Fault, Number, ServerError, Status
 
 NO_ROOM: Final = ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
 _TOP: Final = 1 << 64
 
 
-def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> Reply:
-    """Run a storage command on the cache.
+def touch(session: Session, key: Key, exptime: int, now: int) -> Entry | None:
+    """Change the expiry time of an item and return it; the cas number stays. None if there is no item."""
+    found = session.shared.cache.find(key, now)
+    if found is not None:
+        found = replace(found, expiry=_expiry(session, exptime, now))
+        session.shared.cache.put(key, found)
+    return found
 
-    Args:
-        cache: the server's memory cache.
-        rules: facts of the profile.
-        key: key of the item.
-        command: the client's command.
-        now: UNIX time in whole seconds.
-    """
-    found = cache.find(key, now)
-    refusal = _refusal(command, found)
+
+def _store(session: Session, key: Key, command: c.Store, found: Entry | None, now: int) -> r.Reply:
+    refusal = unmet(session, command.verb, found is not None, None if found is None else found.cas, command.cas)
     if refusal is not None:
         return refusal
     if found is None or command.verb not in APPENDING:
         flags, data = command.flags % (1 << 32), command.data
-        expiry = _expiry(cache, rules, command.exptime, now)
+        expiry = _expiry(session, command.exptime, now)
     else:
-        flags, data, expiry = found.flags, _joined(rules, command, found.data), found.expiry
-    entry = Entry(flags, data, next(cache.numbers), expiry, now)
-    return Status.STORED if cache.put(key, entry) else NO_ROOM
+        flags, data, expiry = found.flags, _joined(session.rules, command, found.data), found.expiry
+    return Status.STORED if _put(session, key, flags, data, expiry, now) else NO_ROOM
 
 
-def arithmetic(cache: Cache, rules: Rules, key: Key, command: c.Arithmetic, now: int) -> Reply:
+def _add(session: Session, key: Key, command: c.Arithmetic, found: Entry | None, now: int) -> r.Reply:
     """Add to or subtract from a number in the cache; flags and expiry stay (more:policy-118)."""
-    found = cache.find(key, now)
     if found is None:
         if command.initial is None:
             return Status.NOT_FOUND
-        expiry = _expiry(cache, rules, command.exptime, now)
-        cache.put(key, Entry(0, b"%d" % command.initial, next(cache.numbers), expiry, now))
+        _put(session, key, 0, b"%d" % command.initial, _expiry(session, command.exptime, now), now)
         return Number(command.initial)
-    number = _number(rules, found.data)
-    if number is None:
-        return NON_NUMERIC
+    try:
+        number = _number(session.rules, found.data)
+    except RefusedError as refused:
+        return refused.reply
     result = (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
-    data = b"%d" % result
-    if rules.cache_ends_sums:
-        data += b"\r\n"  # the daemon's items ended so once (more:policy-116)
-    cache.put(key, Entry(found.flags, data, next(cache.numbers), found.expiry, now))
+    # The daemon's items ended with a line end once (more:policy-116).
+    data = b"%d\r\n" % result if session.rules.cache_ends_sums else b"%d" % result
+    _put(session, key, found.flags, data, found.expiry, now)
     return Number(result)
 
 
-def touch(cache: Cache, rules: Rules, key: Key, exptime: int, now: int) -> Entry | None:
-    """Change the expiry time of an item and return it; the cas number stays. None if there is no item.
-
-    Args:
-        cache: the server's memory cache.
-        rules: facts of the profile.
-        key: key of the item.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
-    """
-    found = cache.find(key, now)
-    if found is not None:
-        found = replace(found, expiry=_expiry(cache, rules, exptime, now))
-        cache.put(key, found)
-    return found
+def _put(session: Session, key: Key, flags: int, data: bytes, expiry: int, now: int) -> bool:
+    cache = session.shared.cache
+    return cache.put(key, Entry(flags, data, next(cache.numbers), expiry, now))
 
 
-def sent_to_table(cache: Cache, rules: Rules, command: c.Store, now: int) -> c.Store:
-    """Return a storage command as the table gets it, when the cache has had it first.
+def _sent_to_table(session: Session, command: c.Command, now: int) -> c.Command:
+    """Return a command as the table gets it, when the cache has had it first.
 
-    8.0 hands on the time as its cache keeps it, in seconds of its own clock, and the table counts that from now
+    8.0 hands on the time as its cache keeps it, in seconds of the cache's clock, and the table counts that from now
     (more:policy-160).
     """
-    if not rules.cache_shifts_time or command.exptime <= 0:
+    if not isinstance(command, c.Store) or not session.rules.cache_shifts_time or command.exptime <= 0:
         return command
-    own = max(1, cache.over(command.exptime, now) - cache.began)
-    return c.Store(command.verb, command.word, command.flags, own, command.data, command.cas, command.noreply)
-
-
-def _refusal(command: c.Store, found: Entry | None) -> Status | None:
-    match command.verb:
-        case "add":
-            return None if found is None else Status.NOT_STORED
-        case "cas":
-            if found is None:
-                return Status.NOT_FOUND
-            return None if found.cas == command.cas else Status.EXISTS
-        case "set":
-            return None
-        case _:
-            return Status.NOT_STORED if found is None else None
+    cache = session.shared.cache
+    return replace(command, frame=None, exptime=max(1, cache.expiry_of(command.exptime, now) - cache.began))
 
 
 def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:
@@ -124,23 +94,27 @@ def _joined(rules: Rules, command: c.Store, old: bytes) -> bytes:
     return first[: -2 if rules.cache_cuts_append and len(first) >= 2 else None] + second
 
 
-def _expiry(cache: Cache, rules: Rules, exptime: int, now: int) -> int:
-    if exptime == 0:
-        return 0
-    if exptime < 0 and rules.negative_is_over:
-        return OVER
-    if rules.cache_expires_from_start:
+def _expiry(session: Session, exptime: int, now: int) -> int:
+    cache = session.shared.cache
+    if expires_at_once(session, exptime):
+        return EXPIRED_SECOND
+    if exptime and session.rules.cache_expires_from_start:
         return cache.began + exptime % (1 << 32)  # as it was sent, by the daemon's own clock (more:policy-117)
-    return cache.over(exptime, now)
+    return cache.expiry_of(exptime, now)
 
 
-def _number(rules: Rules, text: bytes) -> int | None:
-    """Return the number that a text is, None where it is none.
+def _number(rules: Rules, text: bytes) -> int:
+    """Return the number that a text is; raises RefusedError for any other text.
 
     The plugin's profiles read up to a blank or NUL (more:policy-163), but not behind the end of the value as the daemon
     did.
     """
-    return numbers.unsigned(text.split(b"\0")[0]) if rules.counts_leading_number else all_digits(text)
+    if not rules.counts_leading_number:
+        return whole_number(text)
+    number = numbers.unsigned(text.split(b"\0")[0])
+    if number is None:
+        raise RefusedError(NON_NUMERIC)
+    return number
 
 
 Verb = Callable[[Session, Any, int], OperationGen]
@@ -155,15 +129,12 @@ class _Target:
     key: bytes = b""
 
 
-def through(
+def run_by_policy(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen], policy: Policy
 ) -> OperationGen:
     """Run a command by its policy and return its Reply.
 
     Args:
-        session: the connection's state.
-        command: the client's command.
-        now: UNIX time in whole seconds.
         verb: handler of the command for the table.
         in_table: called with a verb, session, command and time; returns an operation generator whose errors become
             replies and whose writes count in the batch.
@@ -183,7 +154,7 @@ def through(
 def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any, r.Item | None]:
     """Return the item that the cache has for a word of a get with the policy BOTH; called before the table is read.
 
-    A hit does not switch in the plugin's profiles (`more:policy-106`), and is no read of the batch (`more:policy-133`).
+    In the plugin's profiles a hit does not switch (`more:policy-106`), nor count as a read (`more:policy-133`).
     """
     target = yield from _target(session, word)
     if target is None or session.pending.holds(target.at):
@@ -194,12 +165,12 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
 # The reply to a command that is neither done nor looked at: as if it had been done (policy-004, more:policy-126).
 NOT_DONE: Final[dict[type, Callable[[Any], r.Reply]]] = {
     c.Get: lambda command: r.Line(BAD_FORMAT) if command.refused else r.Items([], command.with_cas),
-    c.Store: lambda _command: r.Status.STORED,
-    c.Arithmetic: lambda _command: r.Number(0),
-    c.Delete: lambda _command: r.Status.DELETED,
-    c.Touch: lambda _command: r.Status.TOUCHED,
+    c.Store: lambda _command: Status.STORED,
+    c.Arithmetic: lambda _command: Number(0),
+    c.Delete: lambda _command: Status.DELETED,
+    c.Touch: lambda _command: Status.TOUCHED,
     c.GetAndTouch: lambda command: r.Items([], command.with_cas),
-    c.FlushAll: lambda _command: r.Status.OK,
+    c.FlushAll: lambda _command: Status.OK,
     c.Refused: lambda command: r.Line(command.line),
 }
 if NOT_DONE.keys() ^ {row.command for row in TABLE if row.policies}:
@@ -217,58 +188,52 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
             session.shared.cache.remove(target.at)
         return r.Line(command.line)
     if target is None:
-        return r.Status.NOT_FOUND
+        return Status.NOT_FOUND
     if target.mapping is not None and not target.key:
-        return r.Status.NOT_STORED if isinstance(command, c.Store) else r.Status.NOT_FOUND
+        return Status.NOT_STORED if isinstance(command, c.Store) else Status.NOT_FOUND
     return _done(session, command, target, now)
 
 
 def _done(session: Session, command: c.Command, target: _Target, now: int) -> r.Reply:
-    """Run a write on the cache."""
     cache, at = session.shared.cache, target.at
-    before = cache.find(at, now)
+    found = cache.find(at, now)
     number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
-    if before is not None and session.is_another(before.cas, number):
-        return r.Status.EXISTS
-    marks = session.shared.marks
+    if found is not None and session.is_another(found.cas, number):
+        return Status.EXISTS
+    change: Change | None = None
     match command:
         case c.Store():
-            reply = _numbered(session, at, now, store(cache, session.rules, at, command, now))
-            if reply is Status.STORED or found_by_add(command, reply):
-                marks.changed(
-                    target.mapping, at[1], now, Change.STORED if reply is Status.STORED else Change.OVERWRITTEN
-                )
-            return reply
+            reply = _store(session, at, command, found, now)
+            if reply is Status.STORED:
+                change = Change.STORED
+            elif found_by_add(command, reply):
+                change = Change.OVERWRITTEN
         case c.Arithmetic():
-            reply = _numbered(session, at, now, arithmetic(cache, session.rules, at, command, now))
+            reply = _add(session, at, command, found, now)
             if isinstance(reply, Number):
-                marks.changed(
-                    target.mapping, at[1], now, change_of_sum(b"" if before is None else before.data, reply.value)
-                )
-            return reply
+                change = change_of_sum(b"" if found is None else found.data, reply.value)
         case c.Touch():
-            found = touch(cache, session.rules, at, command.exptime, now)
-            if found is not None:
-                marks.changed(target.mapping, at[1], now, Change.TOUCHED)
-            return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
+            if touch(session, at, command.exptime, now) is None:
+                return Status.NOT_FOUND
+            reply, change = Status.TOUCHED, Change.TOUCHED
         case _:
             cache.remove(at)
-            return r.Status.NOT_FOUND if before is None else r.Status.DELETED
-
-
-def _numbered(session: Session, at: Key, now: int, reply: r.Reply) -> r.Reply:
-    """Note the number of the item that a write has left, for its reply."""
-    entry = session.shared.cache.find(at, now)
-    session.written_cas = 0 if entry is None else entry.cas
+            return Status.NOT_FOUND if found is None else Status.DELETED
+    if not isinstance(command, c.Touch):
+        entry = cache.find(at, now)
+        session.written_cas = 0 if entry is None else entry.cas
+    if change is not None:
+        session.shared.marks.changed(target.mapping, at[1], now, change)
     return reply
 
 
 def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:
     session.shared.cache.flush(command.delay, now)
-    return r.Status.OK
+    return Status.OK
 
 
 def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generator[Operation, Any, r.Reply]:
+    find = session.shared.cache.find
     items: list[r.Item] = []
     size = 0
     for word in command.words:
@@ -277,12 +242,8 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
         if target is not None and target.mapping is not None and not target.key:
             item = r.Item(word, 0, target.mapping.label, 0)
         elif target is not None:
-            cache = session.shared.cache
-            entry = (
-                touch(cache, session.rules, target.at, command.exptime, now)
-                if isinstance(command, c.GetAndTouch)
-                else cache.find(target.at, now)
-            )
+            at = target.at
+            entry = touch(session, at, command.exptime, now) if isinstance(command, c.GetAndTouch) else find(at, now)
             item = _fetched(session, word, target, entry, now)
         if isinstance(command, c.Get):
             session.shared.counters.got(word, hits=item is not None, misses=item is None)
@@ -306,39 +267,36 @@ def _fetched(session: Session, word: bytes, target: _Target, entry: Entry | None
 def _both(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
 ) -> OperationGen:
-    """Do it in the table and, whatever comes of that, in the cache under the client's word (more:policy-103)."""
-    sent = command
-    if isinstance(command, c.Store):
-        sent = sent_to_table(session.shared.cache, session.rules, command, now)
-    reply: r.Reply = yield from in_table(verb, session, sent, now)
+    """Run it in the table and, whatever the result, in the cache under the client's word (more:policy-103)."""
+    reply: r.Reply = yield from in_table(verb, session, _sent_to_table(session, command, now), now)
     if isinstance(command, c.FlushAll):
         _flushed(session, command, now)
         return reply
     done = _done(session, command, _Target(("", _word(command))), now)
-    return r.Status.DELETED if isinstance(command, c.Delete) and done is r.Status.DELETED else reply
+    return Status.DELETED if isinstance(command, c.Delete) and done is Status.DELETED else reply
 
 
 def _rows_cached(
     session: Session, command: c.Command, now: int, verb: Verb, in_table: Callable[..., OperationGen]
 ) -> OperationGen:
-    """Do it in the table and let the cache have the row as it is then, once it is committed."""
+    """Run it in the table and store the resulting row in the cache with the commit."""
     if isinstance(command, c.FlushAll):
         reply = yield from in_table(verb, session, command, now)
-        if reply is r.Status.OK:
+        if reply is Status.OK:
             session.shared.cache.clear()
         return reply
     reply = yield from in_table(_noting(verb), session, command, now)
     if isinstance(command, c.Delete | c.Refused):
         # Its row may be gone by SQL: what the cache still has of it goes too, and was there to be deleted.
         done = yield from in_table(_removed, session, command, now)
-        return done if reply is r.Status.NOT_FOUND else reply
+        return done if reply is Status.NOT_FOUND else reply
     return reply
 
 
 def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> OperationGen:
     target = yield from _target(session, _word(command))
     if target is None or session.pending.holds(target.at):
-        return r.Status.NOT_FOUND
+        return Status.NOT_FOUND
     return _done(session, command, target, now)
 
 
@@ -353,9 +311,9 @@ def _noting(verb: Verb) -> Verb:
         row = (yield from _row(session, target)) if removes else None
         reply = yield from verb(session, command, now)
         if removes:
-            if row is not None and (reply is r.Status.DELETED or isinstance(command, c.Refused)):
+            if row is not None and (reply is Status.DELETED or isinstance(command, c.Refused)):
                 session.pending.wrote((target.at[0], to_bytes(row.key)), None)
-        elif reply is r.Status.STORED or isinstance(reply, r.Number):
+        elif reply is Status.STORED or isinstance(reply, Number):
             row = yield from _row(session, target)
             if row is not None:
                 note(session, target.mapping, row, now)
@@ -370,23 +328,18 @@ def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
 
 
 def entry_of(session: Session, row: Row, now: int) -> Entry:
-    """Return a row as an item."""
     item = session.item(b"", row)
     return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
 
 
 def _row(session: Session, target: _Target) -> OperationGen:
     assert target.mapping is not None
-    cell = session.looked_up(target.mapping, target.key)
+    cell = session.key_to_find(target.mapping, target.key)
     return None if cell is None else (yield Lookup(target.mapping, cell))
 
 
 def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target | None]:
-    """Return the cache key of a word; None if the word names an unknown mapping.
-
-    Raises:
-        RefusedError: see `Session.mapping`.
-    """
+    """Return the cache key of a word; None if the word names an unknown mapping."""
     if not session.rules.cache_holds_rows:
         return _Target(("", word))
     target = session.split(word)

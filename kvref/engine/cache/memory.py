@@ -77,8 +77,6 @@ class Entry:
 
     Args:
         flags: 0 to 2^32-1.
-        data: its value.
-        cas: its cas number.
         expiry: UNIX second from which it is over; 0: never.
         since: UNIX second in which it was written.
     """
@@ -91,11 +89,11 @@ class Entry:
 
 
 class Cache:
-    """Items by key; the one that was not used for the longest time goes when there is no room.
+    """Items by key; the least recently used one is evicted if the cache is full.
 
     Args:
         started: UNIX second of the start.
-        numbers: cas numbers of its own items.
+        numbers: cas numbers of the items of the cache.
         limit: bytes it may hold, as `stats` counts them.
     """
 
@@ -104,7 +102,7 @@ class Cache:
         self._limit = limit
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self._writers: dict[Key, object] = {}
-        self._over_at = 0
+        self._flushed_at = 0
         self._size = 0
         self._evictions = 0
         self._total = 0
@@ -114,22 +112,15 @@ class Cache:
         """Forget everything: a reload of the plugin begins with an empty cache (more:policy-143)."""
         self.clear()
         self.began = started - BEFORE_START
-        self._over_at = self._evictions = self._total = 0
+        self._flushed_at = self._evictions = self._total = 0
 
     def find(self, key: Key, now: int) -> Entry | None:
-        """Return an item that has not expired, and mark it as used.
-
-        Args:
-            key: key of the item.
-            now: UNIX time in whole seconds.
-        """
-        entry = self._entries.get(key)
+        """Return an item that has not expired, and mark it as used."""
+        entry = self.peek(key, now)
         if entry is None:
-            return None
-        if self._is_over(entry, now):
             self.remove(key)
-            return None
-        self._entries.move_to_end(key)
+        else:
+            self._entries.move_to_end(key)
         return entry
 
     def all_keys(self) -> list[Key]:
@@ -137,17 +128,12 @@ class Cache:
         return list(self._entries)
 
     def peek(self, key: Key, now: int) -> Entry | None:
-        """Return an item that has not expired, without marking it as used.
-
-        Args:
-            key: key of the item.
-            now: UNIX time in whole seconds.
-        """
+        """Return an item that has not expired, without marking it as used."""
         entry = self._entries.get(key)
-        return None if entry is None or self._is_over(entry, now) else entry
+        return None if entry is None or self._is_expired(entry, now) else entry
 
-    def _is_over(self, entry: Entry, now: int) -> bool:
-        return 0 < entry.expiry <= now or (0 < self._over_at <= now and entry.since <= self._over_at)
+    def _is_expired(self, entry: Entry, now: int) -> bool:
+        return 0 < entry.expiry <= now or (0 < self._flushed_at <= now and entry.since <= self._flushed_at)
 
     def put(self, key: Key, entry: Entry) -> bool:
         """Store an item in place of any other with this key; return whether it fits into the cache."""
@@ -164,7 +150,6 @@ class Cache:
         return True
 
     def remove(self, key: Key) -> None:
-        """Drop an item, if it is there."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._size -= _size(key, entry)
@@ -176,18 +161,13 @@ class Cache:
         self._size = 0
 
     def flush(self, delay: int, now: int) -> None:
-        """Drop all items, now or at the end of a delay those that were written before (more:policy-120).
-
-        Args:
-            delay: seconds as memcached reads them; 0 or less is now.
-            now: UNIX time in whole seconds.
-        """
+        """Drop all items, now or after `delay` seconds those written before; 0 or less is now (more:policy-120)."""
         if delay <= 0:
             self.clear()
         else:
-            self._over_at = self.over(delay, now) - 1
+            self._flushed_at = self.expiry_of(delay, now) - 1
 
-    def over(self, exptime: int, now: int) -> int:
+    def expiry_of(self, exptime: int, now: int) -> int:
         """Return the UNIX second of an exptime: up to 30 days are relative, larger numbers absolute; 0 is 0."""
         return now + exptime if 0 < exptime <= 60 * 60 * 24 * 30 else exptime
 
@@ -201,7 +181,6 @@ class Cache:
         """Store a committed row, unless a later write of the same row is in progress.
 
         Args:
-            key: key of the item.
             writer: the token that `write` returned.
             entry: the row; None if it was deleted.
         """
@@ -218,14 +197,12 @@ class Cache:
             del self._writers[key]
 
     def rows(self) -> dict[str, str]:
-        """Return its rows of `stats`."""
-        numbers = {
-            "evictions": self._evictions,
-            "curr_items": len(self._entries),
-            "total_items": self._total,
-            "bytes": self._size,
+        return {
+            "evictions": str(self._evictions),
+            "curr_items": str(len(self._entries)),
+            "total_items": str(self._total),
+            "bytes": str(self._size),
         }
-        return {name: str(number) for name, number in numbers.items()}
 
 
 def _size(key: Key, entry: Entry) -> int:
@@ -252,13 +229,11 @@ class Pending:
         return self._rows is not None and key in self._rows
 
     def committed(self) -> None:
-        """Pass the committed rows to the cache."""
         rows, self._rows = self._rows or {}, None
         for key, (writer, entry) in rows.items():
             self._cache.commit(key, writer, entry)
 
     def discarded(self) -> None:
-        """Forget what was rolled back."""
         rows, self._rows = self._rows or {}, None
         for key, (writer, _) in rows.items():
             self._cache.give_up(key, writer)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
-from kvref.engine.values import RefusedError, is_number, only_column, to_bytes, value_cell
+from kvref.engine.values import only_column, to_bytes, value_cell
 from kvref.engine.verbs import arithmetic, store
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
@@ -23,7 +23,6 @@ class Arithmetic:
     """Decide incr and decr of one mapping, by the rules of `kvref.engine.verbs.arithmetic`.
 
     Args:
-        bound: the mapping.
         numbered: `Session.written_cas` is the number of the last sum.
 
     Attributes:
@@ -42,7 +41,7 @@ class Arithmetic:
         }
         mapping = bound.mapping
         mapped = {*mapping.values, mapping.flags, mapping.cas, mapping.expiry}
-        self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.behind))
+        self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.following))
         self._next_cas = partial(store.new_cas, bound.session, mapping) if numbered else bound.next_cas
 
     def add(
@@ -55,13 +54,9 @@ class Arithmetic:
         return result.value if isinstance(result, Status) else b"%d\r\n" % result, new, parameters
 
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
-        """Decide an incr or decr."""
         bound = self._bound
-        if not row[HIT] or (row[EXPIRY] and bound.hides(row)):
-            if bound.rules.wraps_integers and not is_number(bound.mapping.key, word):
-                if bound.rules.answers_missing_key and command.initial is not None:
-                    self._next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
-                raise RefusedError(arithmetic.NOT_COUNTED)  # incr and decr notice a key that is no number
+        if not row[HIT] or (row[EXPIRY] and bound.is_missing(row)):
+            arithmetic.check_missing(bound.session, bound.mapping, word, command)
             if command.initial is not None:
                 return self._created(row, word, command, command.initial)
             bound.counted.append(self._missed[command.increment])
@@ -72,10 +67,7 @@ class Arithmetic:
             index, old, number = self._leading(row)
         else:
             index, old = 0, bound.data(row)
-            digits = arithmetic.all_digits(old)
-            if digits is None:
-                raise RefusedError(arithmetic.NON_NUMERIC)
-            number = digits
+            number = arithmetic.whole_number(old)
         result = arithmetic.sum_of(bound.session, command, number)
         cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
@@ -90,22 +82,21 @@ class Arithmetic:
         """Return the place of the column that is counted in, its content, and the number at its beginning."""
         bound, mapping = self._bound, self._bound.mapping
         cells = bound.cells(row)
-        index = arithmetic.column_used(bound.session, mapping, row[FLAGS])
+        index = arithmetic.column_used(mapping, row[FLAGS])
         along: tuple[Cell, ...] = ()
         if arithmetic.reads_along(mapping, index, cells[index]):
             known = dict(zip(mapping.values, cells, strict=True))
             options = ((mapping.flags, FLAGS), (mapping.cas, CAS), (mapping.expiry, EXPIRY))
-            known |= {column: row[place] for column, place in options if column is not None}  # type: ignore[misc]
-            along = tuple(known[column] for column in mapping.behind[index])
+            known |= {column: row[index] for column, index in options if column is not None}  # type: ignore[misc]
+            along = tuple(known[column] for column in mapping.following[index])
         number = arithmetic.leading(bound.session, mapping, index, cells[index], along)
         return index, to_bytes(cells[index]), number
 
     def _created(self, row: CachedRow, word: bytes, command: c.Arithmetic, initial: int) -> Sum:
-        """Store the first number, see `arithmetic._created`."""
         bound, mapping = self._bound, self._bound.mapping
         bound.key(word)
-        bound.hides(row)  # the add looks at the time again
-        exptime = command.exptime if bound.rules.keeps_created_expiry else 0  # arith-011
+        bound.is_missing(row)  # the add looks at the time again
+        exptime = command.exptime if bound.rules.stores_created_expiry else 0  # arith-011
         number = arithmetic.first_number(bound.session, mapping, initial)
         text = b"%d" % number
         store.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)

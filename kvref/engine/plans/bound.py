@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.engine import values
-from kvref.engine.accesses import Event
+from kvref.engine.access_log import Event
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
@@ -27,7 +27,6 @@ class Bound:
 
     Args:
         session: of any connection with the same rights, for what all share.
-        mapping: whose rows.
 
     Attributes:
         now: UNIX time in whole seconds, set once for each group.
@@ -43,7 +42,7 @@ class Bound:
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
-        self.session = session.twin()  # the other one ends with its connection
+        self.session = session.clone()  # the other one ends with its connection
         self.mapping = mapping
         self.rules = session.rules
         self.now = 0
@@ -90,16 +89,16 @@ class Bound:
         while self.undo:
             self.undo.pop()()
 
-    def expired(self, row: CachedRow) -> bool:
-        """Return whether a row is expired, and count that, see `Session.finds_expired`."""
-        if not row[EXPIRY] or not self.rules.is_over(row[EXPIRY], self.now):
+    def count_expired(self, row: CachedRow) -> bool:
+        """Return whether a row is expired, and count that, see `Session.count_expired`."""
+        if not row[EXPIRY] or not self.rules.is_expired(row[EXPIRY], self.now):
             return False
         self.counted.append(EXPIRED)
         return True
 
-    def hides(self, row: CachedRow) -> bool:
-        """Return whether there is no row for a write that looks it up, see `Session.hides`."""
-        return not row[HIT] or (bool(row[EXPIRY]) and self.rules.hides_expired and self.expired(row))
+    def is_missing(self, row: CachedRow) -> bool:
+        """Return whether a write finds no row, see `Session.expired_for_write`."""
+        return not row[HIT] or (bool(row[EXPIRY]) and self.rules.writes_check_expiry and self.count_expired(row))
 
     def values_of(self, data: bytes) -> tuple[Cell, ...]:
         """Return the cells of the value columns for a value; raises RefusedError, see `split_value`."""
@@ -109,27 +108,20 @@ class Bound:
 
     def cells(self, row: CachedRow) -> tuple[Cell, ...]:
         """Return the cells of the value columns of a row; text may be bytes."""
-        kept = row[VALUES]
-        return (data_of(row[HIT]),) if kept is None else kept
+        cells = row[VALUES]
+        return (data_of(row[HIT]),) if cells is None else cells
 
     def data(self, row: CachedRow) -> bytes:
-        """Return the value of a row as a get shows it."""
         return data_of(row[HIT])
 
     def check_reply(self, word: bytes, row: CachedRow) -> None:
-        """Bound the reply to a get of a row above MAX_KEPT; raises RefusedError, see `Session.check_reply`."""
+        """Bound the reply to a get of a row above MAX_CACHED; raises RefusedError, see `Session.check_reply`."""
         self.session.check_reply(len(word) + len(self.data(row)) + ITEM_OVERHEAD)
 
     def row(
         self, word: bytes, cells: tuple[Cell, ...], rowid: int, flags: int | None, cas: int | None, expiry: int | None
     ) -> CachedRow:
-        """Return a row.
-
-        Args:
-            word: of the get that shows it.
-            cells: of the value columns.
-            rowid, flags, cas, expiry: see `CachedRow`.
-        """
+        """Return a row."""
         if self.one_text and cells[0] is not None:
             cell = cells[0]
             data = cell if isinstance(cell, bytes) else to_bytes(cell)

@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_KEPT, CachedRow, Decision, Parameters
+from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_CACHED, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
@@ -20,24 +20,19 @@ _TOP: Final = 1 << 64
 
 
 class FrameReads:
-    """Decide binary gets of one mapping.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide binary gets of one mapping."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
 
     def get(self, row: CachedRow, word: bytes, command: c.Get) -> Decision:
-        """Decide a get."""
         bound, frame = self._bound, _frame(command)
-        if not row[HIT] or bound.expired(row):
+        if not row[HIT] or bound.count_expired(row):
             bound.counted.append(MISSED)
             return miss_frame(frame), None, None
         bound.counted.append(FOUND)
         bound.events.append(word)
-        if len(row[HIT]) > MAX_KEPT:
+        if len(row[HIT]) > MAX_CACHED:
             bound.check_reply(word, row)
         return self.shown(row, frame), None, None
 
@@ -48,36 +43,28 @@ class FrameReads:
 
 
 class FrameWrites(FrameReads):
-    """Decide the other binary commands of one mapping.
-
-    Args:
-        bound: the mapping.
-        verbs: decide the commands of the text protocol.
-    """
+    """Decide the other binary commands of one mapping."""
 
     def __init__(self, bound: Bound, verbs: Verbs) -> None:
         super().__init__(bound)
         self._stores = verbs.stores
         self._deletion, self._touching = verbs.deletion, verbs.touching
         self._sums = Arithmetic(bound, numbered=True)
-        self._keeps_numbers = store.keeps_numbers(bound.mapping)
+        self._stores_any_cas = store.stores_any_cas(bound.mapping)
 
     def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:
-        """Decide a storage command."""
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
         shown, new, parameters = self._stores[command.verb](row, word, inner)
         number = 0
         if new is not None:
-            number = (new[CAS] or 0) if self._keeps_numbers else self._bound.session.written_cas
+            number = (new[CAS] or 0) if self._stores_any_cas else self._bound.session.written_cas
         return encode(command, _frame(command), _STATUSES[shown], number), new, parameters
 
     def delete(self, row: CachedRow, _word: bytes, command: c.Delete) -> Decision:
-        """Decide a delete."""
         status, new = self._deletion.removed(row, command.cas)
         return encode(command, _frame(command), status, 0), new, None
 
     def add(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Decision:
-        """Decide an increment or decrement."""
         bound = self._bound
         session = bound.session
         session.written_cas = 0
@@ -98,7 +85,6 @@ class FrameWrites(FrameReads):
         return encode(command, _frame(command), reply, session.written_cas), new, parameters
 
     def touch(self, row: CachedRow, word: bytes, command: c.GetAndTouch) -> Decision:
-        """Decide a touch or gat."""
         frame = _frame(command)
         found, new, parameters = self._touching.retimed(row, word, command.exptime)
         return self.shown(row, frame) if found else miss_frame(frame), new, parameters

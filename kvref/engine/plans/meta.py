@@ -8,32 +8,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change, ItemAccess, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
+from kvref.engine.mapping import Mapping
 from kvref.engine.plans import retrieve as gets
-from kvref.engine.plans import touch
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.marks import GroupMarks
-from kvref.engine.plans.plan import (
-    CAS,
-    EXPIRY,
-    FLAGS,
-    HIT,
-    CachedRow,
-    Decision,
-    Parameters,
-    RemovedError,
-    Renewal,
-)
+from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, CachedRow, Decision, Parameters, RemovedError, Renewal
 from kvref.engine.plans.store import Stored
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark
 from kvref.engine.values import shown_flags
 from kvref.engine.verbs import meta
-from kvref.engine.verbs.retrieve import time_asked
+from kvref.engine.verbs.retrieve import requested_time
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.meta import encode
@@ -44,13 +33,40 @@ _EXISTS: Final = Status.EXISTS.value
 _TOP: Final = 1 << 64
 
 
-class MetaReads:
-    """Decide the meta commands of one mapping that write nothing.
+class GroupMarks:
+    """The marks that all connections share: the next command sees a change, which `Bound.discard` takes back."""
 
-    Args:
-        bound: the mapping.
-        session: with the rights of the connections.
-    """
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._marks = bound.session.shared.marks
+        self.exclusive, self.of = self._marks.exclusive, self._marks.of
+        self._identity = identity_of(bound.mapping.key)
+
+    def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
+        self._bound.undo.append(self._marks.saved(mapping, key))
+        self._marks.mark(mapping, key, entry, mark)
+
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
+        self._bound.undo.append(self._marks.saved(mapping, key))
+        self._marks.take(mapping, key, entry)
+
+    def fetched(self, _mapping: Mapping, key: bytes, _now: int) -> None:
+        self._bound.events.append(key)
+
+    def changed(self, _mapping: Mapping, key: bytes, _now: int, change: Change) -> None:
+        self._bound.events.append((key, change))
+
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
+        """See `Marks.access`: what was noted before, and what the commands of the group have noted."""
+        access = self._marks.access(mapping, key, entry)
+        if self._bound.events:
+            events = replay([float(self._bound.now), *self._bound.events], self._identity, lambda _: access)
+            return events.get(self._identity(key), access)
+        return access
+
+
+class MetaReads:
+    """Decide the meta commands of one mapping that write nothing; `session` has the rights of the connections."""
 
     def __init__(self, bound: Bound, session: Session) -> None:
         self._bound = bound
@@ -59,11 +75,11 @@ class MetaReads:
 
     def get(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg without T and N."""
-        found = None if not row[HIT] or self._bound.expired(row) else self._found(row, word)
+        found = None if not row[HIT] or self._bound.count_expired(row) else self._found(row, word)
         return encode(command, self._shown(command, found)), None, None
 
     def _shown(self, command: c.MetaGet, found: meta.Found | None, *, created: bool = False) -> r.Meta:
-        """Return the reply to an mg that sets no time, and count it, see `meta.read`."""
+        """Return the reply to an mg that sets no time, and count it."""
         bound = self._bound
         if found is None:
             bound.counted.append(gets.MISSED)
@@ -72,7 +88,6 @@ class MetaReads:
         return meta.answer(self._session, self._marks, command, found, found, bound.now, created=created)
 
     def _found(self, row: CachedRow, word: bytes) -> meta.Found:
-        """Return a row as an item."""
         bound = self._bound
         cas, expiry = (row[CAS] or 0) % _TOP, max(row[EXPIRY] or 0, 0)
         entry = Entry(shown_flags(row[FLAGS]), bound.data(row), cas, expiry, bound.now)
@@ -80,13 +95,7 @@ class MetaReads:
 
 
 class MetaWrites(MetaReads):
-    """Decide the meta commands of one mapping that may write.
-
-    Args:
-        bound: the mapping.
-        session: with the rights of the connections.
-        verbs: decide the verbs in them.
-    """
+    """Decide the meta commands of one mapping that may write; `session` has the rights of the connections."""
 
     def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:
         super().__init__(bound, session)
@@ -98,16 +107,16 @@ class MetaWrites(MetaReads):
         bound = self._bound
         new: CachedRow | None = None
         parameters: Parameters | None = None
-        found = None if bound.hides(row) else self._found(row, word)
+        found = None if bound.is_missing(row) else self._found(row, word)
         if found is None and command.vivify is not None:
             meta.check_times(bound.session, bound.mapping, command, bound.now)
             _, new, parameters = self._stored(row, word, ("add", 0, command.vivify, b"", 0, False))
-            if new is not None and not bound.hides(new):
+            if new is not None and not bound.is_missing(new):
                 row, found = new, self._found(new, word)
         created = new is not None
         if command.exptime is None or found is None:
             return encode(command, self._shown(command, found, created=created)), new, parameters
-        bound.counted.append(touch.TOUCHED)
+        bound.counted.append(gets.TOUCHED)
         retimed, renewal = self._retimed(row, word, command.exptime)
         touched = found if retimed is None else self._found(retimed, word)
         reply = meta.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
@@ -116,7 +125,6 @@ class MetaWrites(MetaReads):
         return encode(command, reply), new, parameters
 
     def set(self, row: CachedRow, word: bytes, command: c.MetaSet) -> Decision:
-        """Decide an ms."""
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
         shown, new, parameters = self._stored(row, word, inner)
         if shown == _EXISTS and command.stale and command.verb == "cas":
@@ -132,11 +140,10 @@ class MetaWrites(MetaReads):
         return encode(command, r.Meta(_CODES[shown], r.MetaItem(cas=cas))), new, parameters
 
     def delete(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
-        """Decide an md."""
         if command.stale:
             return self._make_stale(row, word, command)
         bound = self._bound
-        if command.cas == 0 and not bound.hides(row) and (row[CAS] or 0) % _TOP:
+        if command.cas == 0 and not bound.is_missing(row) and (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
         status, new = self._deletion.removed(row, command.cas or 0)
         return encode(command, r.Meta(meta.CODES[status])), new, None
@@ -144,7 +151,7 @@ class MetaWrites(MetaReads):
     def _make_stale(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
         """Decide an md with I, see `meta.delete`."""
         bound, mapping = self._bound, self._bound.mapping
-        if bound.hides(row):
+        if bound.is_missing(row):
             return encode(command, r.Meta(MetaCode.NOT_FOUND)), None, None
         if command.cas is not None and command.cas != (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
@@ -160,7 +167,6 @@ class MetaWrites(MetaReads):
         return encode(command, r.Meta(MetaCode.DONE)), new, parameters
 
     def add(self, row: CachedRow, word: bytes, command: c.MetaArithmetic) -> Decision:
-        """Decide an ma."""
         bound = self._bound
         meta.check_times(bound.session, bound.mapping, command, bound.now)
         inner = c.Arithmetic(
@@ -173,7 +179,7 @@ class MetaWrites(MetaReads):
         assert new is not None, "a sum is written"
         item = r.MetaItem(ttl=0, earlier=0, cas=bound.session.written_cas)  # of a number that is over at once
         shows_times = command.exptime is not None or command.has(b"t") or command.has(b"c")
-        if shows_times and not bound.hides(new):
+        if shows_times and not bound.is_missing(new):
             found = touched = self._found(new, word)
             if command.exptime is not None:
                 retimed, _ = self._retimed(new, word, command.exptime)
@@ -196,7 +202,7 @@ class MetaWrites(MetaReads):
             raise
 
     def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[CachedRow | None, Renewal | None]:
-        """Return a row with another time and what is written, see `touch.renewed`."""
+        """Return a row with another time and what is written, see `gets.renewed`."""
         bound = self._bound
         bound.events.append((word, Change.MARKED))
-        return touch.renewed(bound, row, time_asked(bound.session, bound.mapping, exptime, bound.now))
+        return gets.renewed(bound, row, requested_time(bound.session, bound.mapping, exptime, bound.now))

@@ -27,7 +27,7 @@ VALUES: Final = 5
 # There is no row. Test `row[HIT]`, which no row has empty: the compiled build copies tuples, so that `is` fails.
 ABSENT: Final[CachedRow] = (b"", 0, None, None, None, None)
 # Bytes of a row that any reply may have, whatever `reply_size_max` is. Larger rows are not cached: gets check them.
-MAX_KEPT: Final = MIN_REPLY - 64
+MAX_CACHED: Final = MIN_REPLY - 64
 
 # Cells to write: the value columns, then flags, cas and expiry, those that are mapped.
 Parameters = tuple[Cell, ...]

@@ -6,23 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from kvref.engine.plans import retrieve, touch
+from kvref.engine.plans import retrieve
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
 
-_FOUND = (retrieve.FOUND, touch.TOUCHED)
-_LOOKED_UP = (*_FOUND, retrieve.MISSED, touch.MISSED)
+_FOUND = (retrieve.FOUND, retrieve.TOUCHED)
+_LOOKED_UP = (*_FOUND, retrieve.MISSED, retrieve.UNTOUCHED)
 
 
 class PrefixCounting:
-    """Decide a planned command, and count the prefixes of its words once it is carried out.
-
-    Args:
-        bound: the mapping.
-        plan: the command.
-        record: of the command, see `record_of`.
-    """
+    """Decide a planned command, and count the prefixes of its words once it is carried out."""
 
     __slots__ = ("_bound", "_record", "plan")
 
@@ -32,7 +26,6 @@ class PrefixCounting:
         self.plan = plan
 
     def decide(self, row: Any, word: Any, command: Any) -> Any:
-        """Decide the command."""
         before, done = len(self._bound.counted), False
         try:
             decision = self.plan[0](row, word, command)
@@ -42,13 +35,7 @@ class PrefixCounting:
         return decision
 
     def _count(self, command: c.Command, counted: Sequence[tuple[str, ...]], *, done: bool) -> None:
-        """Note what is to be counted.
-
-        Args:
-            command: the command.
-            counted: the counters that it adds to.
-            done: it is not rejected; one that is rejected counts in `record.rejected`.
-        """
+        """Note what to count; `done`: the command is not rejected (`record.rejected` counts those that are)."""
         prefixes, effects = self._bound.counters.prefixes, self._bound.effects
         found = [each in _FOUND for each in counted if each in _LOOKED_UP]
         match command:

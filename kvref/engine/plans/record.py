@@ -8,14 +8,12 @@ from kvref.engine.counters import counted
 from kvref.engine.dispatch import lock_wait_reply
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
 from kvref.engine.plans.prefixes import PrefixCounting, note_rejected
-from kvref.engine.plans.retrieve import Retrieval
-from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import SeveralTouched, Touching
+from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, Touching
+from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.verbs.arithmetic import NOT_COUNTED
 from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
@@ -81,25 +79,18 @@ def several_of(plan: Plan) -> SeveralTouched | None:
 
 
 def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
-    """Return the bytes of the reply to the record of a plan, empty for the words of a gat whose reply comes elsewhere.
-
-    Args:
-        plan: the command.
-        record: see `record_of`.
-        reply: to the record.
-        cas: number that the command gave a row, 0 for none.
-    """
+    """Return the bytes of the reply to a record; empty for a word of a gat whose reply another word has."""
     line = encode(record, reply, cas)
     several = several_of(plan)
     if several is None:
         return line
-    place = plan[2][1]
-    if several.ends_before(place):
+    index = plan[2][1]
+    if several.ends_before(index):
         return b""
     if isinstance(reply, Items):
-        shown: bytes = several.reply(place, line[: -len(END)])
+        shown: bytes = several.reply(index, line[: -len(END)])
         return shown
-    several.refuse(place)
+    several.refuse(index)
     return line
 
 
@@ -116,12 +107,12 @@ def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
             return ServerError(cause)
 
 
-def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
+def lock_wait_timeout(bound: Bound, plan: Plan) -> Reply:
     """Return the reply to a command that has waited too long for another writer."""
     return lock_wait_reply(bound.session, record_of(plan))
 
 
-def holds_back_gets(plan: Plan) -> bool:
+def blocks_gets(plan: Plan) -> bool:
     """Return whether gets of the row wait for a planned command: it may write, or shows accesses, as mg with h or l.
 
     For these the planner has called `KnownRows.plan_write`.
@@ -131,6 +122,5 @@ def holds_back_gets(plan: Plan) -> bool:
 
 
 def may_write(plan: Plan) -> bool:
-    """Return whether a planned command may write."""
     decider = getattr(_inner(plan)[0], "__self__", None)
     return isinstance(decider, MetaWrites | FrameWrites) or not isinstance(decider, Retrieval | MetaReads | FrameReads)

@@ -1,14 +1,14 @@
-"""Decide set, add, replace, append, prepend and cas."""
+"""Decide set, add, replace, append, prepend, cas and delete."""
 
 from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
 from kvref.engine.values import RefusedError, ascii_width, has_text, shown_flags
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
@@ -16,7 +16,7 @@ from kvref.protocol.hits import SHOWN
 from kvref.protocol.replies import Status
 
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
-MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
+MAX_CACHED_FLAGS: Final = 1 << 12  # contents of the flags column, by what clients have sent
 _STORED: Final = Change.STORED
 _OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
 
@@ -25,11 +25,7 @@ Stored = tuple[str, int, int, bytes, int, bool]
 
 
 class Storage:
-    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`.
-
-    Args:
-        bound: the mapping.
-    """
+    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -53,25 +49,25 @@ class Storage:
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
-        kept, seen = self._flags.get(flags) or self._fit_flags(flags)
+        stored, seen = self._flags.get(flags) or self._fit_flags(flags)
         cas = bound.next_cas()  # taken before the value is looked at (cas-017)
         new: CachedRow
         cells: tuple[Cell, ...]
         if len(data) <= self._width and data.isascii():
             cells = (data.decode("ascii") if self._has_text else data,)
-            new = SHOWN % (word, seen, len(data), data), row[ROWID], kept, cas, expiry, None
+            new = SHOWN % (word, seen, len(data), data), row[ROWID], stored, cas, expiry, None
         else:
             try:
                 cells = bound.values_of(data)
             except RefusedError as unfit:
                 self._refuse(row, verb, unfit)
-            new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+            new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
         bound.counted.append(self._stored)
         bound.events.append((word, _STORED))
         reply = b"" if quiet else b"STORED\r\n"
         if bound.all_mapped:
-            return reply, new, (*cells, kept, cas, expiry)
-        return reply, new, bound.parameters(cells, kept, cas, expiry)
+            return reply, new, (*cells, stored, cas, expiry)
+        return reply, new, bound.parameters(cells, stored, cas, expiry)
 
     def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an add, a replace or a cas."""
@@ -102,21 +98,21 @@ class Storage:
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
-        kept, expiry = row[FLAGS], row[EXPIRY]
+        stored, expiry = row[FLAGS], row[EXPIRY]
         if self._rules.append_takes_request:
-            kept = store.fit_flags(mapping, flags)
+            stored = store.fit_flags(mapping, flags)
             expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
         cells = store.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
         cas = bound.next_cas()
         bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
         bound.events.append((word, Change.STORED))
-        new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        parameters = (*cells, kept, cas, expiry) if bound.all_mapped else bound.parameters(cells, kept, cas, expiry)
+        new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
+        parameters = (*cells, stored, cas, expiry) if bound.all_mapped else bound.parameters(cells, stored, cas, expiry)
         return b"" if quiet else b"STORED\r\n", new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
-        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.hides(row))
+        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
         unmet = store.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)
@@ -142,11 +138,11 @@ class Storage:
         """Return the flags to write and those that a get shows then, and keep both; raises as `_expiry`."""
         if not self._rules.wraps_integers:
             store.check_flags(self._mapping, flags)
-        if len(self._flags) >= MAX_FLAGS_KEPT:
+        if len(self._flags) >= MAX_CACHED_FLAGS:
             self._flags.clear()
         cell = store.fit_flags(self._mapping, flags)
-        kept = self._flags[flags] = cell, shown_flags(cell)
-        return kept
+        stored = self._flags[flags] = cell, shown_flags(cell)
+        return stored
 
 
 def _record(command: Stored, word: bytes) -> c.Store:
@@ -158,3 +154,28 @@ def _counted(verb: str) -> dict[Status, tuple[str, ...]]:
     """Return the names of the counters of a verb by its reply."""
     record: Any = c.Store(verb, b"", 0, 0, b"")
     return {reply: tuple(counted(record, reply, missing_counted=False)) for reply in _OUTCOMES}
+
+
+class Deletion:
+    """Decide deletes of one mapping, by the rules of `kvref.engine.verbs.delete`."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._deleted = tuple(counted(c.Delete(b""), Status.DELETED, missing_counted=False))
+        self._missed = tuple(counted(c.Delete(b""), Status.NOT_FOUND, missing_counted=False))
+
+    def delete(self, row: CachedRow, _word: bytes, quiet: bool) -> Decision:
+        """Decide a delete; the command is whether it has noreply."""
+        status, new = self.removed(row, 0)
+        return b"" if quiet else status.value, new, None
+
+    def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
+        """Return the outcome and the row afterwards, None if it stays; `number` is its required cas number, 0: any."""
+        bound = self._bound
+        if bound.is_missing(row):
+            bound.counted.append(self._missed)
+            return Status.NOT_FOUND, None
+        if number and bound.session.is_another(row[CAS], number):
+            return Status.EXISTS, None
+        bound.counted.append(self._deleted)
+        return Status.DELETED, ABSENT

@@ -6,17 +6,13 @@ from collections.abc import Callable
 
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.plan import CachedRow, Decision
-from kvref.engine.plans.store import VERBS, Storage, Stored
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.retrieve import Touching
+from kvref.engine.plans.store import VERBS, Deletion, Storage, Stored
 
 
 class Verbs:
     """The deciders of one mapping.
-
-    Args:
-        bound: the mapping.
 
     Attributes:
         stores: of the storage commands, by verb.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import Final
 
 from kvref.engine.cache.memory import Policy
@@ -15,16 +16,12 @@ _SET: Final = c.Store("set", b"", 0, 0, b"")
 
 
 def ordinary_mapping(session: Session) -> Mapping | None:
-    """Return the mapping in force of a session, None where a get or a set may mean more than one row of it.
-
-    Args:
-        session: of a connection.
-    """
+    """Return the mapping in force of a session, None where a get or a set may mean more than one row of it."""
     policies = session.shared.directory.policies
     if policies.of(_GET) is not Policy.TABLE or policies.of(_SET) is not Policy.TABLE:
         return None
-    mapping = session.plain_mapping
-    if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
+    mapping = session.fast_path_mapping
+    if mapping is None or mapping.fault or mapping.unsearchable or mapping.beginning:
         return None
     return mapping
 
@@ -40,8 +37,8 @@ class Words:
         session: with the same rights and mapping.
     """
 
-    def __init__(self, session: Session, planned: type = object) -> None:
-        self.session = self._session = session.twin()  # the other one ends with its connection
+    def __init__(self, session: Session, planned: type | UnionType = object) -> None:
+        self.session = self._session = session.clone()  # the other one ends with its connection
         self._planned = planned
         self._directory = session.shared.directory
         self._name = b""  # in front of keys in words that name the mapping, once one was seen
@@ -58,7 +55,6 @@ class Words:
         return self._directory.policies.of(command) is Policy.TABLE
 
     def key_of_bound(self, word: bytes) -> bytes | None:
-        """See `Session.key_of_bound`."""
         name = self._name
         if not (name and word.startswith(name)):
             key = self._session.key_of_bound(word)
@@ -67,11 +63,3 @@ class Words:
             return key
         # As `Session.key_of_bound` without a look at each part.
         return (word[len(name) :] or None) if self._directory.generation == self._generation else None
-
-
-class WordsToRead(Words):
-    """Words of a table of which only reads are planned."""
-
-    def runs(self, command: c.Command) -> bool:
-        """See `Words`."""
-        return isinstance(command, c.Get | c.Noop) and super().runs(command)

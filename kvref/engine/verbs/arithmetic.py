@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
 from kvref.engine.session import Session
 from kvref.engine.values import (
     RefusedError,
+    as_stored,
     is_number,
     join_value,
     leading_number,
     only_column,
-    slipped,
     stored_integer,
     to_bytes,
     to_number,
@@ -30,7 +30,7 @@ from kvref.protocol.replies import ClientError, Fault, Number, ServerError, Stat
 
 NOT_COUNTED: Final = ServerError("failed to store item", Fault.NOT_STORED)
 NON_NUMERIC: Final = ClientError("cannot increment or decrement non-numeric value", Fault.NOT_A_NUMBER)
-# A stored text of this many bytes or more is no number to the plugin, whatever it holds (arith-042, arith-050).
+# A stored text of this many bytes or more is not a number to the plugin, whatever its content (arith-042, arith-050).
 MAX_NUMBER_LENGTH: Final = 126
 _TOP: Final = 1 << 64
 # A text that is read to its end: what follows it in memory is read on.
@@ -51,23 +51,27 @@ def arithmetic(session: Session, command: c.Arithmetic, now: int) -> OperationGe
 
 def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
-    row, mapping = yield from session.existing(target, now)
     if isinstance(target, Status):
         return target
-    if row is None or mapping is None:
-        unfit = session.rules.wraps_integers and not is_number(target[0].key, target[1])
-        if unfit:
-            if session.rules.answers_missing_key and command.initial is not None:
-                session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
-            return NOT_COUNTED  # incr and decr notice a key that is no number
-        return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
+    mapping, key = target
+    row = yield from session.existing(mapping, key, now)
+    if row is None:
+        check_missing(session, mapping, key, command)
+        if command.initial is None:
+            return Status.NOT_FOUND
+        return (yield from _created(session, command, mapping, key, now))
     if session.is_another(row.cas, command.cas):
         return Status.EXISTS
-    index = column_used(session, mapping, row.flags)
-    number = yield from _number(session, mapping, row, index)
-    result, new = summed(session, command, mapping, row, number, index)
+    if session.rules.counts_leading_number:
+        index = column_used(mapping, row.flags)
+        number = yield from _leading(session, mapping, row, index)
+    else:
+        index, number = 0, whole_number(join_value(row.values, session.shared.directory.separator))
+    result = sum_of(session, command, number)
+    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    new = as_stored(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
     if session.rules.renames_key:
-        new.key = session.looked_up(mapping, target[1])
+        new.key = session.key_to_find(mapping, key)
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
@@ -76,41 +80,23 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     return Number(result)
 
 
+def check_missing(session: Session, mapping: Mapping, word: bytes, command: c.Arithmetic) -> None:
+    """Raise RefusedError for a key without a row if incr and decr notice that the key is not a number."""
+    if session.rules.wraps_integers and not is_number(mapping.key, word):
+        if session.rules.answers_missing_key and command.initial is not None:
+            session.next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
+        raise RefusedError(NOT_COUNTED)
+
+
 def change_of_sum(old: bytes, result: int) -> Change:
-    """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta).
-
-    Args:
-        old: the value before.
-        result: the number that is stored instead.
-    """
+    """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta)."""
     return Change.OVERWRITTEN if len(b"%d" % result) <= len(old) else Change.STORED
-
-
-def summed(
-    session: Session, command: c.Arithmetic, mapping: Mapping, row: Row, number: int, index: int = 0
-) -> tuple[int, Row]:
-    """Return the sum, and the row that holds it.
-
-    Args:
-        session: the connection's state.
-        command: what to add or subtract.
-        mapping: whose row.
-        row: as it is.
-        number: what it holds.
-        index: of the value column that holds it.
-
-    Raises:
-        RefusedError: the column cannot hold the sum.
-    """
-    result = sum_of(session, command, number)
-    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
-    return result, slipped(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
 
 
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
-    exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
+    exptime = command.exptime if session.rules.stores_created_expiry else 0  # arith-011
     number = first_number(session, mapping, command.initial)
     new = c.Store("add", command.word, 0, exptime, b"%d" % number)
     reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
@@ -120,11 +106,7 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
 
 
 def first_number(session: Session, mapping: Mapping, initial: int) -> int:
-    """Return the number that is stored where a request creates the row with a number.
-
-    Raises:
-        RefusedError: the column cannot hold it.
-    """
+    """Return the number to store where a request creates the row; raises RefusedError if the column cannot hold it."""
     first = mapping.values[0]
     if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
         session.next_cas()
@@ -132,48 +114,32 @@ def first_number(session: Session, mapping: Mapping, initial: int) -> int:
     return initial
 
 
-def column_used(session: Session, mapping: Mapping, flags: int | None) -> int:
+def column_used(mapping: Mapping, flags: int | None) -> int:
     """Return the place of the value column that incr and decr of a row with these flags count in."""
     # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
-    place = (flags or 0) % _TOP
-    return place if session.rules.counts_leading_number and place < len(mapping.values) else 0
+    index = (flags or 0) % _TOP
+    return index if index < len(mapping.values) else 0
 
 
-def _number(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
-    if session.rules.counts_leading_number:
-        return (yield from _leading(session, mapping, row, index))
-    return whole_number(session, row)
-
-
-def whole_number(session: Session, row: Row) -> int:
-    """Return the number that a row holds, where the profile counts with nothing but digits.
-
-    Raises:
-        RefusedError: it holds none.
-    """
-    number = all_digits(join_value(row.values, session.shared.directory.separator))
-    if number is None:
-        raise RefusedError(NON_NUMERIC)
-    return number
-
-
-def all_digits(text: bytes) -> int | None:
-    """Return the number of a text that is digits between blanks; None for any other one, and one beyond 64 bits."""
+def whole_number(text: bytes) -> int:
+    """Return the number of a text of digits between blanks; raises RefusedError for others and beyond 64 bits."""
     digits = text.strip()
-    return int(digits) if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and int(digits) < _TOP else None
+    if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and (number := int(digits)) < _TOP:
+        return number
+    raise RefusedError(NON_NUMERIC)
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
-    cell, behind = row.values[index], mapping.behind[index]
+    cell, following = row.values[index], mapping.following[index]
     along: tuple[Cell, ...] = ()
     if reads_along(mapping, index, cell):
-        along = yield ReadAlong(mapping, row.key, behind)
+        along = yield ReadAlong(mapping, row.key, following)
     return leading(session, mapping, index, cell, along)
 
 
 def reads_along(mapping: Mapping, index: int, cell: Cell) -> bool:
     """Return whether the number of a value column may go on in the columns behind it, see `leading`."""
-    if mapping.values[index].kind is Kind.INTEGER or cell is None or not mapping.behind[index]:
+    if mapping.values[index].kind is Kind.INTEGER or cell is None or not mapping.following[index]:
         return False
     text = to_bytes(cell)
     return len(text) <= MAX_NUMBER_LENGTH and _OPEN_ENDED.fullmatch(text) is not None
@@ -183,10 +149,6 @@ def leading(session: Session, mapping: Mapping, index: int, cell: Cell, along: t
     """Return the number at the beginning of a value column.
 
     Args:
-        session: the connection's state.
-        mapping: whose column.
-        index: place of the value column.
-        cell: its content.
         along: contents of the columns behind it in the record, if `reads_along`; else none.
 
     Raises:
@@ -199,7 +161,7 @@ def leading(session: Session, mapping: Mapping, index: int, cell: Cell, along: t
     text = to_bytes(cell)
     if len(text) > MAX_NUMBER_LENGTH:
         raise RefusedError(NON_NUMERIC)
-    text += b"".join(map(_in_record, mapping.behind[index], along))
+    text += b"".join(map(_in_record, mapping.following[index], along))
     number = leading_number(text.split(b"\0")[0])
     if abs(number) < _TOP:
         return number % _TOP
@@ -216,13 +178,7 @@ def _in_record(column: Column, cell: Cell) -> bytes:
 
 
 def sum_of(session: Session, command: c.Arithmetic, number: int) -> int:
-    """Return what incr or decr makes of a number, within 64 bits, as the profile counts.
-
-    Args:
-        session: the connection's state.
-        command: what to add or subtract.
-        number: that the row holds.
-    """
+    """Return what incr or decr makes of a number, within 64 bits, as the profile counts."""
     if not session.rules.narrow_delta:
         return (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
     # innodb_api_arithmetic: the delta is an int, and so is the value where decr compares the two.

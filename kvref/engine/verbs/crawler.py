@@ -6,13 +6,13 @@ A table has no slab classes and evicts nothing: there is nothing to crawl, and n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from kvref.engine.cache.memory import Key, Policy
-from kvref.engine.mapping import Mapping, is_sendable
-from kvref.engine.operations import Cell, ListedRow, ListRows, OperationGen
+from kvref.engine.cache.memory import Policy
+from kvref.engine.mapping import is_sendable
+from kvref.engine.operations import ListedRow, ListRows, OperationGen
 from kvref.engine.session import Session
 from kvref.engine.values import to_bytes
 from kvref.protocol import commands as c
@@ -23,26 +23,6 @@ DISABLED: Final = Line(b"CLIENT_ERROR lru crawler disabled")
 RUNS: Final = Line(b"ERROR failed to start lru crawler thread")
 UNKNOWN: Final = Line(b"BADCLASS invalid class id")
 NOTHING: Final = Line(b"NOTSTARTED no items to crawl")
-
-
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """Where a listing of rows goes on.
-
-    Args:
-        mapping: whose rows, also if another one is in force by then.
-        after: the last key that was read.
-    """
-
-    mapping: Mapping
-    after: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class _CacheKeys:
-    """What is left of a listing of the memory cache."""
-
-    keys: Iterator[Key]
 
 
 def switch(session: Session, command: c.SwitchCrawler) -> Reply:
@@ -60,11 +40,7 @@ def crawl(session: Session, command: c.Crawl) -> Reply:
 
 
 def dump(session: Session, command: c.KeyDump, now: int) -> OperationGen:
-    """List a page of the keys of the mapping in force; the reply has the command that lists the others.
-
-    Raises:
-        RefusedError, UnfitError: as a get of a key.
-    """
+    """List a page of the keys of the mapping in force; the reply has the command that lists the others."""
     if command.cursor is None:
         refusal = _refusal(session, command.items)
         if refusal is not None:
@@ -86,30 +62,22 @@ def _refusal(session: Session, items: c.Crawled) -> Reply | None:
 
 
 def _in_table(session: Session, command: c.KeyDump, now: int) -> OperationGen:
-    cursor = command.cursor
-    if isinstance(cursor, _Position):
-        mapping, after = cursor.mapping, cursor.after
-    else:
-        mapping, after = (yield from session.mapping()), None
-    yield from session.check(mapping)
-    if mapping.blind:
+    page = command.cursor
+    if not isinstance(page, ListRows):
+        page = ListRows((yield from session.mapping()), None, PAGE)
+    yield from session.check(page.mapping)
+    if page.mapping.unsearchable:
         return Keys([])
-    rows: list[ListedRow] = yield ListRows(mapping, after, PAGE)
+    rows: list[ListedRow] = yield page
     if not rows:
         return Keys([])
     shown = [_shown(row, now) for row in rows if is_listed(session, row, now)]
-    return Keys(shown, c.KeyDump(command.items, _Position(mapping, rows[-1].key)))
+    return Keys(shown, c.KeyDump(command.items, replace(page, after=rows[-1].key)))
 
 
 def is_listed(session: Session, row: ListedRow, now: int) -> bool:
-    """Return whether a listing has a row: it is not expired, and a client can send its key.
-
-    Args:
-        session: the connection's state.
-        row: of the table.
-        now: UNIX time in whole seconds.
-    """
-    return not session.rules.is_over(row.expiry, now) and is_sendable(to_bytes(row.key))
+    """Return whether a listing has a row: it is not expired, and a client can send its key."""
+    return not session.rules.is_expired(row.expiry, now) and is_sendable(to_bytes(row.key))
 
 
 def _shown(row: ListedRow, now: int) -> ListedKey:
@@ -120,10 +88,8 @@ def _shown(row: ListedRow, now: int) -> ListedKey:
 def _cached(session: Session, command: c.KeyDump, now: int) -> OperationGen:
     """List keys of the memory cache, those of the mapping in force where it has the rows of tables."""
     cache = session.shared.cache
-    cursor = command.cursor
-    if isinstance(cursor, _CacheKeys):
-        keys = cursor.keys
-    else:
+    keys = command.cursor
+    if not isinstance(keys, Iterator):
         source = (yield from session.mapping()).identity if session.rules.cache_holds_rows else ""
         keys = iter([key for key in cache.all_keys() if key[0] == source])
     page = list(islice(keys, PAGE))
@@ -134,4 +100,4 @@ def _cached(session: Session, command: c.KeyDump, now: int) -> OperationGen:
         entry = cache.peek(at, now)
         if entry is not None:
             shown.append(ListedKey(at[1], max(entry.expiry, 0), entry.cas, len(at[1]) + len(entry.data), now))
-    return Keys(shown, c.KeyDump(command.items, _CacheKeys(keys)))
+    return Keys(shown, c.KeyDump(command.items, keys))

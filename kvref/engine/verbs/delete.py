@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBack, Row
+from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBack
 from kvref.engine.session import Session
 from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
@@ -14,38 +14,31 @@ NOT_FLUSHED: Final = ServerError("failed to flush cache", Fault.NOT_FLUSHED)
 
 
 def delete(session: Session, command: c.Delete, now: int) -> OperationGen:
-    """Delete one row."""
     target = yield from session.resolve(command.word, switches=session.rules.all_verbs_switch)
-    row, mapping = yield from session.existing(target, now)
-    unmet = refusal(session, command, row)
-    if unmet is not None or row is None or mapping is None:
-        return unmet
+    if isinstance(target, Status):
+        return target
+    mapping, key = target
+    row = yield from session.existing(mapping, key, now)
+    if row is None:
+        return Status.NOT_FOUND
+    if session.is_another(row.cas, command.cas):
+        return Status.EXISTS
     cause = yield Remove(mapping, row.key)
     if cause is not None:
         return refused_by_table(session, cause) if session.rules.refusal_is_error else Status.NOT_FOUND
     return Status.DELETED
 
 
-def refusal(session: Session, command: c.Delete, row: Row | None) -> Status | None:
-    """Return the reply to a delete that removes nothing, None to any other one.
-
-    Args:
-        session: the connection's state.
-        command: what to delete.
-        row: its row, see `Session.existing`; None where there is none.
-    """
-    if row is None:
-        return Status.NOT_FOUND
-    return Status.EXISTS if session.is_another(row.cas, command.cas) else None
-
-
 def refused(session: Session, command: c.Refused, _now: int) -> OperationGen:
     """Answer a refused line; a set that is too large removes the row first, so that no stale value stays (tail-002)."""
     if command.removes:
         target = yield from session.resolve(command.removes, switches=session.rules.all_verbs_switch)
-        row, mapping = yield from session.existing(target, 0)
-        if row is not None and mapping is not None:
-            yield Remove(mapping, row.key)
+        row = None
+        if not isinstance(target, Status):
+            mapping, key = target
+            row = yield from session.existing(mapping, key, 0)
+            if row is not None:
+                yield Remove(mapping, row.key)
         reason = yield from session.batch.wrote(failed=row is None)
         if reason is not None:
             return ServerError(reason)

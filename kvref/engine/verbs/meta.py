@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from kvref.engine.accesses import Access, Change
+from kvref.engine.access_log import Change, ItemAccess
 from kvref.engine.cache import dispatch
-from kvref.engine.cache.dispatch import Verb, entry_of, note, through
+from kvref.engine.cache.dispatch import Verb, entry_of, note, run_by_policy
 from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
@@ -23,8 +23,8 @@ from kvref.engine.verbs import store
 from kvref.engine.verbs.arithmetic import arithmetic as count
 from kvref.engine.verbs.delete import delete as delete_item
 from kvref.engine.verbs.ranges import parse
-from kvref.engine.verbs.retrieve import count_read, retimed, switch_item, time_asked
-from kvref.engine.verbs.store import OVER, is_over, new_cas, time_of
+from kvref.engine.verbs.retrieve import count_read, requested_time, retimed, switch_item
+from kvref.engine.verbs.store import EXPIRED_SECOND, expires_at_once, new_cas, time_of
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
@@ -42,20 +42,11 @@ CODES: Final = {
 class ItemState(Protocol):
     """The state of items that no table has, see `Marks`."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """See `Marks.exclusive`."""
-
-    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
-        """See `Marks.of`."""
-
-    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
-        """See `Marks.take`."""
-
-    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None:
-        """See `Marks.fetched`."""
-
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
-        """See `Marks.access`."""
+    def exclusive(self) -> AbstractContextManager[None]: ...
+    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark: ...
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None: ...
+    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None: ...
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +63,7 @@ class Found:
 
 
 def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
-    """Answer one item, after another time was set, or an empty one was stored where there was none (T, N).
-
-    Raises:
-        RefusedError: a range, or a time that the mapping cannot keep.
-    """
+    """Answer one item, after setting another time (T), or after storing an empty one if there is none (N)."""
     target = yield from session.resolve(command.word, switches=True)
     found, created = None, False
     if not isinstance(target, Status):
@@ -86,7 +73,8 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             item = r.MetaItem(size=len(data))
             return r.Meta(MetaCode.DONE, item, data if command.has(b"v") else None)
         writes = command.exptime is not None or command.vivify is not None
-        policy = _policy_of_get(session, writes=writes)
+        kinds = (PolicyKind.GET, PolicyKind.SET) if writes else (PolicyKind.GET,)
+        policy = session.shared.directory.policies.combined(*kinds)
         found = yield from _find(session, mapping, key, now, policy, locks=writes)
         if found is None and command.vivify is not None and policy is not Policy.OFF:
             check_times(session, mapping, command, now)
@@ -95,55 +83,31 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
                 return reply
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
-            if found is None and created and is_over(session, command.vivify):
-                found = Found((mapping.identity, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
-    if command.exptime is None or found is None:
-        return read(session, command, found, now, created=created)
-    session.shared.counters.touched(command.word, hit=True)
-    touched = yield from _touch(session, found, command.exptime, now)
-    return _answer(session, command, found, touched, now, created=created)
-
-
-def read(session: Session, command: c.MetaGet, found: Found | None, now: int, *, created: bool = False) -> r.Meta:
-    """Return the reply to a meta get that sets no expiry time, and count it.
-
-    Args:
-        session: the connection's state.
-        command: the command.
-        found: the item, None if there is none.
-        now: UNIX time in whole seconds.
-        created: this command has stored it.
-    """
-    session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
-    if found is None:
-        return r.Meta(MetaCode.MISSED)
-    return _answer(session, command, found, found, now, created=created)
-
-
-def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool) -> r.Meta:
+            if found is None and created and expires_at_once(session, command.vivify):
+                found = Found(
+                    (mapping.identity, key), Entry(0, b"", session.written_cas, EXPIRED_SECOND, now), mapping, None
+                )
+    if command.exptime is not None and found is not None:
+        session.shared.counters.touched(command.word, hit=True)
+        touched = yield from _touch(session, found, command.exptime, now)
+    else:
+        session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
+        if found is None:
+            return r.Meta(MetaCode.MISSED)
+        touched = found
     return answer(session, session.shared.marks, command, found, touched, now, created=created)
 
 
 def answer(
     session: Session, marks: ItemState, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool
 ) -> r.Meta:
-    """Return the reply for an item, with the client's part in recaching it (W, X, Z).
-
-    Args:
-        session: the connection's state.
-        marks: state of the items.
-        command: the command.
-        found: the item.
-        touched: the item with the time that the command has set.
-        now: UNIX time in whole seconds.
-        created: this command has stored it.
-    """
+    """Return the reply for an item, `created` by this command or not, with what the client is to recache (W, X, Z)."""
     entry, mapping, key = found.entry, found.mapping, found.at[1]
     with marks.exclusive():
         mark = marks.of(mapping, key, entry)
         old = created
         if command.recache is not None and not created:
-            expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
+            expiry = (entry if command.precedes(b"R", b"T") else touched.entry).expiry
             old = 0 < expiry < time_of(session, command.recache, now)
         # A client without the right to write cannot recache the item, and would keep other clients from doing so.
         won = not (mark.taken or session.access.read_only) and (old or mark.stale)
@@ -168,11 +132,7 @@ def _accessed(session: Session, marks: ItemState, found: Found, now: int) -> tup
 
 
 def set_(session: Session, command: c.MetaSet, now: int) -> OperationGen:
-    """Store an item; where I and an older number come along, as a stale one.
-
-    Raises:
-        RefusedError: see `store.store`.
-    """
+    """Store an item; where I and an older number come along, as a stale one."""
     inner = c.Store(command.verb, command.word, command.flags, command.exptime, command.data, command.cas)
     reply = yield from _verb(session, inner, now, store.store)
     if command.stale and reply is Status.EXISTS and command.verb == "cas":
@@ -224,7 +184,7 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
         check_markable(found.mapping)
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
-        if is_over(session, command.exptime):
+        if expires_at_once(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from renumbered(session, found, now)
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
@@ -241,23 +201,14 @@ def check_markable(mapping: Mapping) -> None:
 
 
 def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
-    """Give an item another cas number, so that a write of who has read it before fails; return its entry.
-
-    Args:
-        session: the connection's state.
-        found: the item.
-        now: UNIX time in whole seconds.
-
-    Raises:
-        RefusedError: the table refuses the row.
-    """
+    """Give an item another cas number, so that writes with the earlier one fail; return its entry."""
     if found.row is None:
         cache = session.shared.cache
         entry = replace(found.entry, cas=next(cache.numbers))
         cache.put(found.at, entry)
         return entry
     mapping, row = found.mapping, replace(found.row, cas=new_cas(session, found.mapping))
-    cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+    cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
     if cause is not None:
         raise RefusedError(r.ServerError(cause))
     if session.shared.directory.policies.set is Policy.BOTH:
@@ -266,25 +217,14 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
 
 
 def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaArithmetic, now: int) -> None:
-    """Refuse times that a mapping cannot keep before anything is written, see `time_asked`.
-
-    Args:
-        session: the connection's state.
-        mapping: of the item.
-        command: one that may store an item and set its time.
-        now: UNIX time in whole seconds.
-    """
+    """Refuse times that a mapping cannot keep before anything is written, see `requested_time`."""
     for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
         if time is not None:
-            time_asked(session, mapping, time, now)
+            requested_time(session, mapping, time, now)
 
 
 def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
-    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T).
-
-    Raises:
-        RefusedError: a time that the mapping cannot keep.
-    """
+    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T)."""
     if command.exptime is not None:
         target = yield from session.resolve(command.word, switches=True)
         if not isinstance(target, Status):
@@ -340,11 +280,7 @@ def _find(
     """Find an item where the policy says.
 
     Args:
-        session: the connection's state.
-        mapping: whose row.
         key: not empty.
-        now: UNIX time in whole seconds.
-        policy: of the command.
         locks: it is written next; otherwise this is a read of the batch.
     """
     if session.rules.ranges and parse(key) is not None:
@@ -358,14 +294,14 @@ def _find(
         return None
     row: Row | None
     if locks:
-        row, _ = yield from session.existing((mapping, key), now)
+        row = yield from session.existing(mapping, key, now)
     else:
         yield from session.check(mapping)
-        cell = session.looked_up(mapping, key)
+        cell = session.key_to_find(mapping, key)
         row = None if cell is None else (yield Lookup(mapping, cell))
-        if not session.batch.reads_alone:
+        if not session.batch.reads_unbatched:
             yield from count_read(session)
-        if row is not None and session.finds_expired(row.expiry, now):
+        if row is not None and session.count_expired(row.expiry, now):
             row = None
     if row is None:
         return None
@@ -375,36 +311,27 @@ def _find(
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     if found.row is None:
-        entry = dispatch.touch(session.shared.cache, session.rules, found.at, exptime, now)
+        entry = dispatch.touch(session, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
-    time = time_asked(session, found.mapping, exptime, now)
+    time = requested_time(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)
     return replace(found, row=row, entry=entry_of(session, row, now))
 
 
 def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> OperationGen:
-    """Run a verb by its policy as a part of another command; `stats` counts it like a command of its own."""
+    """Run a verb by its policy as a part of another command; `stats` counts it like a separate command."""
     policy = session.shared.directory.policies.of(command)
     if policy is Policy.TABLE:
         reply = yield from verb(session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, _within, policy)
+        reply = yield from run_by_policy(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
-
-
-def _within(verb: Verb, session: Session, command: c.Command, now: int) -> OperationGen:
-    return (yield from verb(session, command, now))
 
 
 def _coded(reply: r.Reply) -> r.Reply:
     code = CODES.get(reply) if isinstance(reply, Status) else None
     return reply if code is None else r.Meta(code)
-
-
-def _policy_of_get(session: Session, *, writes: bool) -> Policy:
-    kinds = (PolicyKind.GET, PolicyKind.SET) if writes else (PolicyKind.GET,)
-    return session.shared.directory.policies.combined(*kinds)
 
 
 VERBS: Final[dict[type, Callable[..., OperationGen]]] = {

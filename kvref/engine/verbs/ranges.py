@@ -24,7 +24,7 @@ _BOUND: Final = re.compile(rb"@([<>])(=?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class RangeEnd:
     """One end of a range; `text` may be empty, which compares like the empty key."""
 
     text: bytes
@@ -35,24 +35,20 @@ class Bound:
 class Range:
     """A parsed range word; at least one end is set."""
 
-    low: Bound | None
-    high: Bound | None
+    low: RangeEnd | None
+    high: RangeEnd | None
 
 
 def parse(key: bytes) -> Range | None:
-    """Return the range of a range word, or None for an ordinary key.
-
-    Args:
-        key: the word, or what is left of it behind mapping and delimiter.
-    """
+    """Return the range of a word without mapping and delimiter, or None for an ordinary key."""
     first = _BOUND.match(key)
     if first is None:
         return None
     other = key.find(b"@<" if first[1] == b">" else b"@>", first.end())
     end = len(key) if other < 0 else other
-    bounds = {first[1]: Bound(key[first.end() : end], bool(first[2]))}
+    bounds = {first[1]: RangeEnd(key[first.end() : end], bool(first[2]))}
     if other >= 0 and (second := _BOUND.match(key, other)) is not None:
-        bounds[second[1]] = Bound(key[second.end() :], bool(second[2]))
+        bounds[second[1]] = RangeEnd(key[second.end() :], bool(second[2]))
     return Range(bounds.get(b">"), bounds.get(b"<"))
 
 
@@ -62,10 +58,6 @@ def scan(
     """Return the items of a range in ascending key order, each under its row's own key.
 
     Args:
-        session: the connection's state.
-        mapping: the table in force.
-        wanted: the range.
-        now: UNIX time in whole seconds.
         first_only: the profile answers only the first row of this one.
         with_keys: the reply contains the keys.
 
@@ -95,7 +87,7 @@ def scan(
             if end is not None and (yield from end.excludes(mapping, row)):
                 session.check_reply(size)
                 return items, True
-            if session.expired(row.expiry, now):
+            if session.is_expired(row.expiry, now):
                 if lossy:
                     session.check_reply(size)
                     return items, False  # range-041: later rows are lost
@@ -116,12 +108,8 @@ def scan(
 
 
 def _ends(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell, _ClusteredEnd | None]:
-    """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise.
-
-    Raises:
-        RefusedError: no key of the column can be compared with an end.
-    """
-    low, high = bound_cell(session, mapping, wanted.low), bound_cell(session, mapping, wanted.high)
+    """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise."""
+    low, high = end_cell(session, mapping, wanted.low), end_cell(session, mapping, wanted.high)
     if wanted.high is None or not (session.rules.lossy_ranges and mapping.secondary):
         return low, high, None
     return low, None, _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), wanted.high.inclusive)
@@ -135,7 +123,6 @@ class _ClusteredEnd:
     clustered index: the bytes of that column, as the type of the key column compares bytes (more:secrange-001 to -010).
 
     Args:
-        key: the key column.
         column: the first column of the clustered index; None: a hidden row ID.
         stored: the end in InnoDB's storage form.
         inclusive: the end itself is in the range.
@@ -180,27 +167,14 @@ def _stored(column: Column, cell: Cell) -> bytes:
 
 
 def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationGen:
-    """Close the connection if the table has a NULL key: down an index it comes last, where SQL's bounds leave it out.
-
-    Raises:
-        RefusedError: the connection is closed (more:nullrange-006).
-    """
+    """Close the connection if there is a NULL key, which comes last in a descending index (more:nullrange-006)."""
     rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
-    if rows and rows[0].key is None and not session.expired(rows[0].expiry, now):
+    if rows and rows[0].key is None and not session.is_expired(rows[0].expiry, now):
         raise RefusedError(Closed())
 
 
-def bound_cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
-    """Return what the key column is compared with for a bound of a range; None where there is no bound.
-
-    Args:
-        session: the connection's state.
-        mapping: whose rows.
-        bound: as the client wrote it.
-
-    Raises:
-        RefusedError: no key of the column can be compared with it.
-    """
+def end_cell(session: Session, mapping: Mapping, bound: RangeEnd | None) -> Cell:
+    """Return what a bound compares the key column with, None without bound; raises RefusedError if it cannot."""
     if bound is None:
         return None
     if session.rules.lossy_ranges:

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.cache.dispatch import cached, note
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
@@ -18,7 +18,7 @@ from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, R
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.engine.verbs.ranges import Range, parse, scan
-from kvref.engine.verbs.store import OVER, check_time, is_over, remove_row, time_of
+from kvref.engine.verbs.store import EXPIRED_SECOND, check_time, expires_at_once, remove_row, time_of
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT
@@ -30,11 +30,11 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
     size = 0
     read, reads = False, 0  # a row was looked up; reads that the plugin counts: a last key, and each end of a range
     passed = 0  # words that are answered or lost
-    asks_cache = session.shared.directory.policies.get is Policy.BOTH
+    queries_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
         if position <= passed:
             continue
-        if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
+        if queries_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
             size += hit.size
@@ -46,19 +46,19 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         if key == b"":
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
-            session.stuck = not (last or session.rules.each_word_switches)
+            session.switch_disabled = not (last or session.rules.each_word_switches)
             if wanted is None:
-                found = yield from _row(session, mapping, word, key, now, plain=not command.with_cas)
+                found = yield from _row(session, mapping, word, key, now, from_replica=not command.with_cas)
                 reads += last
             else:
-                behind = command.words[position:]
+                remaining = command.words[position:]
                 found, ended, used = yield from _rows(
-                    session, mapping, wanted, now, command, behind, named=key is not word
+                    session, mapping, wanted, now, command, remaining, named=key is not word
                 )
                 reads += ended
                 passed = position + used
             read = True
-            if session.rules.counts_each_key and not session.batch.reads_alone:
+            if session.rules.counts_each_key and not session.batch.reads_unbatched:
                 yield from count_read(session)
         # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
         ends = wanted is not None and command.frame is None
@@ -68,31 +68,18 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         session.check_reply(size)
     if read and not session.rules.counts_each_key:
         yield from _end_reads(session, reads if session.rules.counts_ended_gets else int(not command.refused))
-    session.stuck = session.stuck and not items
+    session.switch_disabled = session.switch_disabled and not items
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
 
 
 def _rows(
-    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes], *, named: bool
+    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, remaining: list[bytes], *, named: bool
 ) -> Generator[Operation, Any, tuple[list[r.Item], bool, int]]:
-    """Return the items of a range, whether the plugin comes to its end, and how many words behind it are dealt with.
-
-    Args:
-        session: the connection's state.
-        mapping: whose rows.
-        wanted: the range.
-        now: UNIX time in whole seconds.
-        command: the get.
-        behind: the words behind the range.
-        named: the range names its mapping.
-
-    Raises:
-        RefusedError: see `scan`.
-    """
+    """Return the items of a range, whether the plugin comes to its end, and how many of the next words are answered."""
     frame = command.frame
-    first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
+    first_only = frame is not None or (named and not remaining)  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
     found, ended = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
     log = session.shared.marks.log(mapping)
@@ -105,65 +92,51 @@ def _rows(
             # process_bin_get takes the length of the request's key for that of the row's (range-002, range-003).
             item.word = item.word[: len(command.words[0])].ljust(len(command.words[0]), b"\0")
     elif named and found:
-        found, over, used = _one_for_each_word(session, mapping, found, behind)
+        found, over, used = _one_for_each_word(session, mapping, found, remaining)
         return found, over and ended, used
     # Words behind a range are lost (range-035); an empty one would end 8.0 (range-077).
-    return found, ended and not (first_only and found), len(behind)
+    return found, ended and not (first_only and found), len(remaining)
 
 
 def _one_for_each_word(
-    session: Session, mapping: Mapping, found: list[r.Item], behind: list[bytes]
+    session: Session, mapping: Mapping, found: list[r.Item], remaining: list[bytes]
 ) -> tuple[list[r.Item], bool, int]:
     """Return what 8.0 shows of a range that names its mapping (behind-001 to -004); the rest is as of `_rows`.
 
     Args:
-        session: the connection's state.
-        mapping: whose rows.
         found: the items of the range, at least one.
-        behind: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
+        remaining: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
             table, and a range all rows that are left. Words behind the end of the range are keys again.
     """
     shown, left = found[:1], iter(found[1:])
-    for used, word in enumerate(behind, 1):
+    for used, word in enumerate(remaining, 1):
         target = session.split(word)
         if target is not None and not target.key:
             shown.append(switch_item(session, b"", mapping))
         elif target is None and parse(word) is not None:
-            return [*shown, *left], True, len(behind)
+            return [*shown, *left], True, len(remaining)
         elif (item := next(left, None)) is not None:
             shown.append(item)
         else:
             return shown, True, used
-    return shown, False, len(behind)
+    return shown, False, len(remaining)
 
 
 def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
-    """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open.
-
-    Args:
-        session: the connection's state.
-        reads: of the batch, most often one.
-
-    Raises:
-        RefusedError: see `count_read`.
-    """
+    """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open."""
     batch = session.batch
     if reads:
         for _ in range(reads):
-            if not batch.reads_alone:
+            if not batch.reads_unbatched:
                 yield from count_read(session)
-    elif session.rules.counts_ended_gets and not batch.reads_alone:
+    elif session.rules.counts_ended_gets and not batch.reads_unbatched:
         batch.begun = True
     elif not batch.open:
         yield RollBack()  # in no batch: nothing else would end that transaction
 
 
 def count_read(session: Session) -> Generator[Operation, Any, None]:
-    """Count a read of the batch.
-
-    Raises:
-        RefusedError: that made the batch full, and it is lost.
-    """
+    """Count a read of the batch; raises RefusedError if that made the batch full, and it is lost."""
     reason = yield from session.batch.read()
     if reason is not None:
         raise RefusedError(r.ServerError(reason))
@@ -197,32 +170,24 @@ def _usable(session: Session) -> OperationGen:
     return mapping
 
 
-def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, plain: bool) -> OperationGen:
-    cell = session.looked_up(mapping, key)
-    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, plain=plain))
-    if row is None or session.finds_expired(row.expiry, now):
+def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, from_replica: bool) -> OperationGen:
+    cell = session.key_to_find(mapping, key)
+    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, from_replica=from_replica))
+    if row is None or session.count_expired(row.expiry, now):
         return []
     session.shared.marks.fetched(mapping, to_bytes(row.key), now)
     return [session.item(word, row)]
 
 
 def touch(session: Session, command: c.Touch, now: int) -> OperationGen:
-    """Give one row another time.
-
-    Raises:
-        RefusedError: see `touched`.
-    """
+    """Give one row another time."""
     target = yield from session.resolve(command.word, switches=True)
     row = None if isinstance(target, r.Status) else (yield from touched(session, *target, command.exptime, now))
     return r.Status.NOT_FOUND if row is None else r.Status.TOUCHED
 
 
 def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> OperationGen:
-    """Answer the words in their order, and give each row that is found another time before the next word is read.
-
-    Raises:
-        RefusedError: see `touched`; what came before it is touched.
-    """
+    """Answer the words in order; each row has its other time before the next is read, also if that fails."""
     items: list[r.Item] = []
     size = 0
     for word in command.words:
@@ -257,18 +222,14 @@ def touched(
     """Give a row another time and return the row; None where there is none.
 
     Args:
-        session: the connection's state.
-        mapping: whose row.
         key: empty for none.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
 
     Raises:
         RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
     """
     yield from session.check(mapping)
-    time = time_asked(session, mapping, exptime, now)
-    row, _ = yield from session.existing((mapping, key), now)
+    time = requested_time(session, mapping, exptime, now)
+    row = yield from session.existing(mapping, key, now)
     if row is None:
         return None
     row = yield from retimed(session, mapping, row, time, now)
@@ -284,14 +245,14 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     Raises:
         RefusedError: the table refuses it.
     """
-    if mapping.expiry is None and time == OVER:
+    if mapping.expiry is None and time == EXPIRED_SECOND:
         cause = yield from remove_row(session, mapping, row)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
         return replace(row, expiry=time)
     if mapping.expiry is not None and row.expiry != time:
         row = replace(row, expiry=time)
-        cause = yield Update(mapping, row.key, row, clear_unmapped=False, keeps_value=True)
+        cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
     if session.shared.directory.policies.set is Policy.BOTH:
@@ -299,13 +260,9 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     return row
 
 
-def time_asked(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
-    """Return the UNIX second that a row shall be over after; 0: never.
-
-    Raises:
-        RefusedError: the mapping has no expiry column, or the column cannot store this time.
-    """
-    if mapping.expiry is None and exptime and not is_over(session, exptime):
+def requested_time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
+    """Return the UNIX second after which a row expires, 0: never; raises RefusedError if no column can store it."""
+    if mapping.expiry is None and exptime and not expires_at_once(session, exptime):
         # A set stores at least its value; a touch without an expiry column would do nothing at all.
         raise RefusedError(
             r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")

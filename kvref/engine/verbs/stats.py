@@ -87,7 +87,7 @@ def _detail(session: Session, what: list[bytes]) -> Reply:
 def _items(session: Session) -> Generator[Operation, Any, int | None]:
     """Return about how many rows the mapping in force has, None if that is not known, or the memory cache has them.
 
-    Whether the store answers is no matter of `stats`, which monitoring reads while it does not.
+    An error of the store does not fail `stats`, which monitoring reads while the store is down.
     """
     mapping = session.in_force
     if mapping is None or mapping.fault or session.shared.directory.policies.set is Policy.CACHE:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from kvref.engine.accesses import Change
+from kvref.engine.access_log import Change
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update
@@ -16,10 +16,10 @@ from kvref.engine.session import Session
 from kvref.engine.values import (
     TOO_LARGE,
     RefusedError,
+    as_stored,
     join_value,
     key_cell,
     only_column,
-    slipped,
     split_value,
     to_bytes,
     value_cell,
@@ -31,16 +31,12 @@ from kvref.protocol.replies import ClientError, Fault, Reply, ServerError, Statu
 APPENDING: Final = ("append", "prepend")
 # Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
 # the plugin included, takes it for over. memcached stores it too (realtime in memcached.c).
-OVER: Final = 1
+EXPIRED_SECOND: Final = 1
 _LARGEST_CAS: Final = (1 << 63) - 1  # that a store counts up to
 
 
 def store(session: Session, command: c.Store, now: int) -> OperationGen:
-    """Run one storage command.
-
-    Raises:
-        RefusedError: key, value or time do not fit and the profile refuses rather than cuts.
-    """
+    """Run one storage command; raises RefusedError if key, value or time do not fit and the profile does not cut."""
     if session.rules.first_store_opens_default and session.start() and session.default and session.default.fault:
         # innodb_allocate opens a mapping before `@@` is read.
         return ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
@@ -56,19 +52,7 @@ def store(session: Session, command: c.Store, now: int) -> OperationGen:
 def write(
     session: Session, mapping: Mapping, key: bytes, command: c.Store, now: int, *, undivided: bool = False
 ) -> OperationGen:
-    """Run a storage command on the row of one key.
-
-    Args:
-        session: the connection's state.
-        mapping: the table.
-        key: not empty.
-        command: what to store, and on which condition.
-        now: UNIX time in whole seconds.
-        undivided: the value is the first column's, whatever separators are in it.
-
-    Raises:
-        RefusedError: see `store`.
-    """
+    """Store under a key, which is not empty; if `undivided`, the value is the first column's, separators included."""
     yield from session.check(mapping)
     begun = session.rules.unfit_key_fails
     if begun:
@@ -77,19 +61,19 @@ def write(
     check_numbers(session, mapping, command, now)
     if not begun:
         yield from session.batch.write()
-    found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
+    found: Row | None = None if mapping.unsearchable else (yield Lookup(mapping, cell, for_update=True))
     refused = refusal(session, command, found, now)
     if refused is not None:
         if found is not None and found_by_add(command, refused):
             session.shared.marks.changed(mapping, to_bytes(found.key), now, Change.OVERWRITTEN)
         return refused
     try:
-        row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
+        row = as_stored(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
     except RefusedError as unfit:
         if found is None or command.verb != "set" or not session.refused_set_removes:
             raise
         return (yield from _removed_instead(session, mapping, found, unfit.reply))
-    if mapping.expiry is None and command.verb not in APPENDING and is_over(session, command.exptime):
+    if mapping.expiry is None and command.verb not in APPENDING and expires_at_once(session, command.exptime):
         cause = None if found is None else (yield from remove_row(session, mapping, found))
     elif found is None:
         cause = yield Insert(mapping, row, session.rules.clears_unmapped)
@@ -105,15 +89,8 @@ def write(
 
 
 def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> Status | None:
-    """Return the reply to a storage command whose condition does not hold, None where it holds.
-
-    Args:
-        session: the connection's state.
-        command: what to store, and on which condition.
-        found: the row of its key, None where there is none.
-        now: UNIX time in whole seconds.
-    """
-    over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
+    """Return the reply to a storage command whose condition does not hold for the row, None where it holds."""
+    over = found is not None and session.rules.writes_check_expiry and _expired(session, command, found, now)
     present = found is not None and not over
     reply = unmet(session, command.verb, present, None if found is None else found.cas, command.cas)
     if reply is not None and command.verb == "add":
@@ -128,7 +105,7 @@ def found_by_add(command: c.Store, reply: Reply) -> bool:
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
     # A set replaces whatever it finds, often without a look at it.
-    check = session.expired if command.verb == "set" else session.finds_expired
+    check = session.is_expired if command.verb == "set" else session.count_expired
     return check(found.expiry, now)
 
 
@@ -140,10 +117,7 @@ def storage_key(read: Callable[[bytes], Cell], verb: str, key: bytes, rules: Rul
     """Return the key column's content for a storage command.
 
     Args:
-        read: returns it for any command, see `key_reader`.
-        verb: of the command.
         key: as the client wrote it.
-        rules: facts of the profile.
 
     Raises:
         RefusedError: the column cannot hold the key.
@@ -165,11 +139,8 @@ def unmet(session: Session, verb: str, present: bool, cas: int | None, number: i
     """Return the reply to a storage command whose condition does not hold, None where it holds.
 
     Args:
-        session: the connection's state.
-        verb: of the command.
         present: there is a row of its key, which is not expired.
         cas: number of the row, whether it is expired or not.
-        number: the cas number of the command.
     """
     match verb:
         case "add":
@@ -217,20 +188,7 @@ def appended(
     found: tuple[Cell, ...],
     split: Callable[[bytes], tuple[Cell, ...]] | None = None,
 ) -> tuple[Cell, ...]:
-    """Return the value columns after an append or prepend.
-
-    Args:
-        session: the connection's state.
-        mapping: whose columns.
-        verb: of the command.
-        flags: of the command.
-        data: of the command.
-        found: the value columns before.
-        split: does what `split_value` does with these columns.
-
-    Raises:
-        RefusedError: the columns cannot hold the value, or it is too large.
-    """
+    """Return the value columns after an append or prepend; raises RefusedError if they cannot hold the value."""
     rules, separator = session.rules, session.shared.directory.separator
     # The plugin takes the request's flags for the number of a value column (seen on both versions).
     index = flags if not rules.append_joined and flags < len(mapping.values) else 0
@@ -254,16 +212,11 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
 
 
 def cas_numbers(session: Session, mapping: Mapping) -> Callable[[], int | None]:
-    """Return what `new_cas` does for one mapping, for commands whose replies show no cas number.
-
-    Args:
-        session: whose numbers.
-        mapping: of the rows.
-    """
-    return session.shared.cas.__next__ if keeps_numbers(mapping) else partial(new_cas, session, mapping)
+    """Return what `new_cas` does for one mapping, for commands whose replies show no cas number."""
+    return session.shared.cas.__next__ if stores_any_cas(mapping) else partial(new_cas, session, mapping)
 
 
-def keeps_numbers(mapping: Mapping) -> bool:
+def stores_any_cas(mapping: Mapping) -> bool:
     """Return whether there is a cas column that has every number as it is."""
     column = mapping.cas
     return column is not None and column.low <= 0 and column.high >= _LARGEST_CAS
@@ -285,11 +238,7 @@ def _signed_flags(column: Column, flags: int) -> int:
 
 
 def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int) -> None:
-    """Refuse flags and times that their columns cannot hold, where the profile does not keep their low bits.
-
-    Raises:
-        RefusedError: the reply names the column.
-    """
+    """Refuse flags and times that their columns cannot hold, where the profile does not store their low bits."""
     if not checks_numbers(session.rules, command.verb):
         return
     check_time(mapping, _time(session, command, now))
@@ -308,15 +257,7 @@ def check_flags(mapping: Mapping, flags: int) -> None:
 
 
 def check_time(mapping: Mapping, time: int) -> None:
-    """Refuse a time that the expiry column cannot hold.
-
-    Args:
-        mapping: whose column.
-        time: the UNIX second to store, see `time_of`.
-
-    Raises:
-        RefusedError: see `check_numbers`.
-    """
+    """Refuse a time that the expiry column cannot hold."""
     if mapping.expiry is not None:
         _check_range(mapping.expiry, time)
 
@@ -332,16 +273,9 @@ def _time(session: Session, command: c.Store, now: int) -> int:
 
 
 def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False) -> int:
-    """Return the UNIX second that a client's time means; 0 is 0: never; OVER: it has passed already.
-
-    Args:
-        session: whose profile says up to which number it counts from now.
-        exptime: as the client wrote it.
-        now: UNIX time in whole seconds.
-        from_now: it does so however large.
-    """
-    if is_over(session, exptime):
-        return OVER
+    """Return the UNIX second of a client's time, 0: never, EXPIRED_SECOND: already; `from_now`: always relative."""
+    if expires_at_once(session, exptime):
+        return EXPIRED_SECOND
     # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
     seconds = exptime if exptime >= 0 else exptime + (1 << 32)
     return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
@@ -356,24 +290,13 @@ def _removed_instead(session: Session, mapping: Mapping, row: Row, reply: Reply)
     return reply if reason is None else ServerError(reason)
 
 
-def is_over(session: Session, exptime: int) -> bool:
-    """Return whether an item with this time is expired as soon as it is stored.
-
-    Args:
-        session: whose profile says what a negative time means.
-        exptime: as the client wrote it.
-    """
-    return exptime < 0 and session.rules.negative_is_over
+def expires_at_once(session: Session, exptime: int) -> bool:
+    """Return whether an item with this time is expired as soon as it is stored."""
+    return exptime < 0 and session.rules.negative_is_expired
 
 
 def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operation, Any, str | None]:
-    """Remove the row of an item that a command ends without a delete; return why the table refuses that.
-
-    Args:
-        session: the connection's state.
-        mapping: whose row.
-        row: looked up and locked.
-    """
+    """Remove the row of an item that a command ends without a delete; return why the table refuses that."""
     cause: str | None = yield Remove(mapping, row.key)
     if cause is None and session.shared.directory.policies.set is Policy.BOTH:
         session.pending.wrote((mapping.identity, to_bytes(row.key)), None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
-from kvref.engine.accesses import Event
+from kvref.engine.access_log import Event
 from kvref.engine.plans.words import Words
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.usual_words import UsualWords
@@ -61,7 +61,7 @@ class Planning:
         """Return the key of a word, which may name this mapping if `switches`; None if it may be something else."""
         if word in self._rows.rows or self._is_word(word):
             return word
-        return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
+        return self._lines.key_after_name(word, self._words.key_of_bound) if switches else None
 
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         """Plan a command that may write."""
@@ -94,7 +94,7 @@ class Planning:
         out.append(b"")
 
     def _settle_direct(self) -> None:
-        self._counters.looked_up(len(self._direct), self._misses)
+        self._counters.count_gets(len(self._direct), self._misses)
         if self._direct:
             self._rows.hits += len(self._direct)
             self._accesses.at(time.time())

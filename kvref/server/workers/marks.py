@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kvref.engine.accesses import Access
+from kvref.engine.access_log import ItemAccess
 from kvref.engine.shared_state import LIMIT, Mark, Marks
 from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
 
@@ -108,11 +108,11 @@ class WorkerMarks(Marks):
     def request(self) -> None:
         self._tables.requested[0] = 1
 
-    def _access(self, at: Hashable) -> Access:
+    def _access(self, at: Hashable) -> ItemAccess:
         content, number = self._tables.accesses.get(_item(at))
-        return Access(number >> _SECOND, bool(number & _HIT), content if number & _SHOWN else None)
+        return ItemAccess(number >> _SECOND, bool(number & _HIT), content if number & _SHOWN else None)
 
-    def _keep_access(self, at: Hashable, access: Access) -> None:
+    def _keep_access(self, at: Hashable, access: ItemAccess) -> None:
         shown = access.content is not None
         number = access.time << _SECOND | shown * _SHOWN | access.hit * _HIT | _KNOWN
         self._tables.accesses.put(_item(at), access.content or 0, number)

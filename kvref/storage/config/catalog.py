@@ -105,10 +105,10 @@ def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[
     if not mappings:
         causes = "".join(f"\n  {problem}" for problem in problems) or " it is empty"
         raise ConfigError(f"no usable row in containers:{causes}")
-    by_spelling = profile["containers.kept"] == "by-spelling"
-    directory = Directory(mappings[0], naming, delimiter, separator, by_spelling=by_spelling, policies=policies)
+    by_exact_name = profile["containers.kept"] == "by-spelling"
+    directory = Directory(mappings[0], naming, delimiter, separator, by_exact_name=by_exact_name, policies=policies)
     directory.usable = tuple(mappings)
-    if not by_spelling:
+    if not by_exact_name:
         directory.remember(mappings[0])
     return directory, problems
 

@@ -223,10 +223,10 @@ def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
-        columns=frozenset(table.order), behind=tuple(_following_columns(table, column) for column in values),
-        secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
-        not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades,
-        other_unique=bool(table.unique.keys() - {index}), row=row,
+        columns=frozenset(table.order), following=tuple(_following_columns(table, column) for column in values),
+        secondary=secondary, clustered=clustered, descending=index in table.descending,
+        unsearchable=indexed != (key.name,), not_null=table.not_null, hidden=table.hidden, beginning=beginning,
+        cascades=table.cascades, other_unique=bool(table.unique.keys() - {index}), row=row,
         vindex="" if table.vindex is None else table.vindex.source,
     )  # fmt: skip
 

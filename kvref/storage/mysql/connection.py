@@ -215,8 +215,8 @@ class MySQLConnection:
         sql = self._database.statements(write.mapping)
         if isinstance(write, operations.Update) and not sql.updates_together(write.key, write.row):
             return False
-        keeps_value = isinstance(write, operations.Update) and write.keeps_value
-        return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
+        value_unchanged = isinstance(write, operations.Update) and write.value_unchanged
+        return value_unchanged or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""

@@ -147,7 +147,7 @@ class MySQLRows:
         if self._table.takes_word(word):
             return word
         try:
-            cell = self._bound.session.looked_up(self._mapping, word)
+            cell = self._bound.session.key_to_find(self._mapping, word)
         except RefusedError:
             return None
         return None if cell is None else self._identities.stored_key(cell)
@@ -166,7 +166,7 @@ class MySQLRows:
         return found
 
     def _identity(self, word: bytes) -> Hashable:
-        cell = self._bound.session.looked_up(self._mapping, word)
+        cell = self._bound.session.key_to_find(self._mapping, word)
         if cell is None:
             return word, "no key"  # of no row
         stored_key = self._identities.stored_key(cell)
@@ -227,7 +227,7 @@ class MySQLRows:
 
         The connection is outside a transaction; raises as `MySQLConnection.execute`.
         """
-        cells = {word: self._bound.session.looked_up(self._mapping, word) for word in words}
+        cells = {word: self._bound.session.key_to_find(self._mapping, word) for word in words}
         shards: dict[bytes, object] = {word: None if cell is None else word for word, cell in cells.items()}
         keys = {
             word: cell for word, cell in cells.items() if cell is not None and not (isinstance(cell, int) and cell < 0)
@@ -296,7 +296,7 @@ class MySQLRows:
         sought: dict[StoredKey, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
-            cell = self._bound.session.looked_up(self._mapping, word)
+            cell = self._bound.session.key_to_find(self._mapping, word)
             if cell is None:
                 continue
             stored_key = self._identities.stored_key(cell)
@@ -339,7 +339,7 @@ class MySQLRows:
         if isinstance(parameters, Renewal):
             cas = None if mapping.cas is None else new[CAS]
             row = replace(stored, cas=cas, expiry=new[EXPIRY])
-            return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
+            return Update(mapping, stored.key, row, clear_unmapped=False, value_unchanged=True)
         # An unchanged key is not written again.
         renamed_key = self._bound.rules.renames_key and stored.key != word
         key = self._bound.key(word) if renamed_key else stored.key

@@ -39,7 +39,9 @@ class RowIdentities:
         self._exact: type[bytes] | type[int] | None = None
         if mapping.key.kind is not Kind.TEXT and mapping.key.codec is None:
             self._exact = int if mapping.key.kind is Kind.INTEGER else bytes
-        self.known = (self._fold is not None or self._exact is not None) and not (mapping.blind or mapping.beginning)
+        self.known = (self._fold is not None or self._exact is not None) and not (
+            mapping.unsearchable or mapping.beginning
+        )
 
     def stored_key(self, cell: Cell) -> StoredKey | None:
         """Return a key as SQL has it, None for one that only the server can compare."""

@@ -67,7 +67,7 @@ class Rows:
                 return [sql.row(cells) for cells in self._query(statement + lock)]
             case operations.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
-            case operations.Update(_, key, row) if operation.keeps_value:
+            case operations.Update(_, key, row) if operation.value_unchanged:
                 return self._write(sql.renew(key, row))
             case operations.Update(mapping, key, row, clear_unmapped):
                 return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
@@ -129,13 +129,13 @@ class Rows:
             return self._connection.query(sql.remove_keys(keys)) == len(keys)
         rows = [each.row for each in writes if not isinstance(each, operations.Remove)]
         clear_unmapped = first.clear_unmapped
-        keeps_value = isinstance(first, operations.Update) and first.keeps_value
-        if clear_unmapped and not keeps_value:
+        value_unchanged = isinstance(first, operations.Update) and first.value_unchanged
+        if clear_unmapped and not value_unchanged:
             self._check_unmapped(mapping, sql, rows[0].key)
         if isinstance(first, operations.Insert):
             text = sql.insert(rows, clear_unmapped=clear_unmapped)
         else:
-            text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
+            text = sql.update_all(rows, clear_unmapped=clear_unmapped, value_unchanged=value_unchanged)
         with self._connection.cursor() as cursor:
             return cursor.execute(text) == len(rows)
 
@@ -145,7 +145,7 @@ class Rows:
         if refusal is not None:
             return refusal
         refusal = self._write(sql.insert([row], clear_unmapped=clear_unmapped))
-        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
+        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.unsearchable
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
         if duplicate and self._query(sql.lookup(row.key, FOR_UPDATE)):
             raise DuplicateError(refusal or "")

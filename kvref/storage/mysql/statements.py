@@ -149,7 +149,7 @@ class Statements:
         """
         return self._batchable_columns and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
 
-    def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
+    def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, value_unchanged: bool) -> str:
         """Return the UPDATE of several rows that are found under the keys which they keep, see `updates_together`."""
         key = self.mapping.key
         cells = self._texts(rows)
@@ -157,8 +157,8 @@ class Statements:
         keys = cells[key.name]
         found = [each.partition(" ")[2] for each in keys] if key.kind is Kind.TEXT else keys
         only = [column.name for column in (self.mapping.cas, self.mapping.expiry) if column is not None]
-        sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
-        for name in only if keeps_value else [name for name in cells if name != key.name]:
+        sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not value_unchanged else [])]
+        for name in only if value_unchanged else [name for name in cells if name != key.name]:
             texts = cells[name]
             if texts.count(texts[0]) == len(texts):
                 sets.append(f"{self._quoted[name]} = {texts[0]}")

@@ -73,8 +73,8 @@ def _batches(connection: MySQLConnection, operations: Sequence[Operation]) -> It
         if isinstance(operation, ports.Remove) and not operation.mapping.cascades:
             kinds.setdefault((ports.Remove, False, False), []).append(number)
         if isinstance(operation, ports.Insert | ports.Update) and connection.is_batchable(operation):
-            keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
-            kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
+            value_unchanged = isinstance(operation, ports.Update) and operation.value_unchanged
+            kinds.setdefault((type(operation), operation.clear_unmapped, value_unchanged), []).append(number)
     room = min(MAX_BYTES, connection.max_packet)
     for (kind, _, _), numbers in kinds.items():
         chunk: list[int] = []

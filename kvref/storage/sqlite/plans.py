@@ -347,7 +347,7 @@ class SQLiteRows:
             return
         first: dict[Any, bytes] = {}
         for word in absent:
-            cell = self._bound.session.looked_up(self._mapping, word)
+            cell = self._bound.session.key_to_find(self._mapping, word)
             if cell is None:
                 continue
             first_word = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)

@@ -11,7 +11,7 @@ from typing import Final
 
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
-from kvref.engine.plans.plan import HIT, MAX_KEPT, CachedRow
+from kvref.engine.plans.plan import HIT, MAX_CACHED, CachedRow
 from kvref.engine.values import to_bytes
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
@@ -80,7 +80,7 @@ class RowCache:
     def put(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
         size = len(word) + len(item[HIT]) + OVERHEAD
-        if not table.live or size > self.limit or word in table.planned or len(item[HIT]) > MAX_KEPT:
+        if not table.live or size > self.limit or word in table.planned or len(item[HIT]) > MAX_CACHED:
             return
         if word in table.items:
             self.drop(table, word)
@@ -239,7 +239,7 @@ class RowCache:
             fresh: dict[bytes, CachedRow] = {}
             size = 0
             for word, item in syncing.items():
-                if item is None or word in changed or len(item[HIT]) > MAX_KEPT:
+                if item is None or word in changed or len(item[HIT]) > MAX_CACHED:
                     continue
                 if word not in planned:
                     fresh[word] = item

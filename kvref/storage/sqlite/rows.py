@@ -135,7 +135,7 @@ class Rows:
         clear = operation.clear_unmapped
         if isinstance(operation, operations.Insert):
             return sql.insert_cleared if clear else sql.insert, sql.parameters(operation.row)
-        if operation.keeps_value:
+        if operation.value_unchanged:
             return sql.renew, [*sql.renewed(operation.row), sql.key(operation.key)]
         text = sql.update_cleared if clear else sql.update
         return text, [*sql.parameters(operation.row), sql.key(operation.key)]

@@ -164,7 +164,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
     def _finish(self, task: Task, reply: bytes) -> None:
         """Put a reply into its place, and queue the commands that have waited for it."""
-        if record.holds_back_gets(task.plan):
+        if record.blocks_gets(task.plan):
             task.work.rows.written(task.word)
         task.plan[3][task.plan[4]] = reply
         self._completed(task.line, cast(Replies, task.plan[3]), 1)
@@ -289,7 +289,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             else:
                 if batch is not None:
                     batch.read_apart()
-            if work.rows.cached is not None and record.holds_back_gets(plan):
+            if work.rows.cached is not None and record.blocks_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 
@@ -430,7 +430,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         transaction.last_write = task.line.transaction.last_write
         transaction.primary_only = task.line.transaction.primary_only
         command = record.record_of(task.plan)
-        session = task.work.bound.session.twin()
+        session = task.work.bound.session.clone()
         begin = partial(execute, session, command, int(time.time()))
 
         def done(reply: Reply) -> None:

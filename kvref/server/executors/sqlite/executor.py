@@ -15,10 +15,10 @@ from typing import Any, Final
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack, TransactionLostError, takes_lock
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.words import Words, WordsToRead, ordinary_mapping
+from kvref.engine.plans.words import Words, ordinary_mapping
 from kvref.engine.session import Session
 from kvref.errors import StoreError
-from kvref.protocol.commands import Right
+from kvref.protocol.commands import Get, Noop, Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
@@ -115,7 +115,7 @@ class SQLiteExecutor:
             work = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
             self._works[table] = work
         by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
-        words = (WordsToRead if by_steps else Words)(session)
+        words = Words(session, Get | Noop if by_steps else object)
         return Planner(work, words, self._scheduler, wire_rules, self.refresh)
 
     def end(self, transaction: Transaction) -> None:

@@ -17,7 +17,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, MAX_KEPT, VALUES, CachedRow
+from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, MAX_CACHED, VALUES, CachedRow
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
@@ -255,7 +255,7 @@ class RowCache:
 
     def _put(self, cached: CachedTable, word: StoredKey, row: CachedRow) -> None:
         size = _size(word, row)
-        if size > min(self.limit, MAX_KEPT):
+        if size > min(self.limit, MAX_CACHED):
             return
         if self.size + size > self.limit:
             self._make_room(cached, size)

@@ -8,7 +8,7 @@ import pytest
 from helpers.harness import Harness
 
 from kvref.collations.charsets import UTF8MB4
-from kvref.engine.accesses import LOGGED, Change, identity_of
+from kvref.engine.access_log import LOGGED, Change, identity_of
 from kvref.engine.mapping import Column, Kind
 
 Make = Callable[..., Harness]

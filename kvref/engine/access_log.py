@@ -25,13 +25,13 @@ class Change(Enum):
     STORED = "stored"
     OVERWRITTEN = "overwritten"  # in place: a number of no more digits; an add that finds an item counts as this
     TOUCHED = "touched"
-    MARKED = "marked"  # with another cas number or expiry time; which is no access
+    MARKED = "marked"  # with another cas number or expiry time; which is not an access
 
 
 Event = bytes | tuple[bytes, Change] | float
 
 
-class Access(NamedTuple):
+class ItemAccess(NamedTuple):
     """What is known of an item.
 
     Args:
@@ -45,17 +45,17 @@ class Access(NamedTuple):
     content: int | None = None
 
 
-UNKNOWN: Final = Access()
+UNKNOWN: Final = ItemAccess()
 
 
 class AccessLog:
     """Accesses to the items of a mapping, in their order.
 
     Args:
-        limit: how many are kept, the oldest goes first; None: all, until `take`.
+        limit: number of accesses to store, the oldest is dropped first; None: all, until `take`.
 
     Attributes:
-        at: is called with the UNIX time of the accesses behind it.
+        at: is called with the UNIX time of the accesses that follow.
         fetched: is called with the key of an item that was returned.
         fetched_all: is called with several of them.
         noted_all: is called with several accesses of any kind.
@@ -113,32 +113,26 @@ def identity_of(key: Column) -> Callable[[bytes], Hashable]:
 
 
 def replay(
-    events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], Access]
-) -> dict[Hashable, Access]:
-    """Return what is known of the items of a log after its events, by the identity of their keys.
-
-    Args:
-        events: in their order.
-        identity: see `identity_of`.
-        known: returns what was known of an item before.
-    """
-    items: dict[Hashable, Access] = {}
+    events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], ItemAccess]
+) -> dict[Hashable, ItemAccess]:
+    """Return what is known of the items of a log after its events, by the identity of their keys."""
+    items: dict[Hashable, ItemAccess] = {}
     now = 0
     for event in events:
         if isinstance(event, bytes):
             key = identity(event)
             time, hit, content = items.get(key) or known(key)
-            items[key] = Access((now or time) if hit else time, hit=True, content=content)
+            items[key] = ItemAccess((now or time) if hit else time, hit=True, content=content)
         elif isinstance(event, tuple):
             word, change = event
             key = identity(word)
             time, hit, _ = items.get(key) or known(key)
             if change is Change.STORED:
-                items[key] = Access(now)
+                items[key] = ItemAccess(now)
             elif change is Change.OVERWRITTEN or (change is Change.TOUCHED and hit):
-                items[key] = Access(now or time, hit)
+                items[key] = ItemAccess(now or time, hit)
             else:
-                items[key] = Access(time, hit or change is Change.TOUCHED)
+                items[key] = ItemAccess(time, hit or change is Change.TOUCHED)
         else:
             now = int(event)
     return items
