@@ -90,6 +90,8 @@ PHONE = """<title></title><iframe src="measured.html" width="390" height="800" f
         "reference/differences/mysql-8.0-and-kvref/meta_set",
         "reference/generated/matrix",
         "reference/specification/by-id",
+        "reference/specification/contradictions",
+        "explanation/notebooks/03_articles",
         "reference/specification/index",
         "reference/api/client",
         "problems",
@@ -108,6 +110,8 @@ def test_a_page_is_not_wider_than_a_phone(site: Path, tmp_path: Path, page: str)
 # What a reader types, and the page that has to be the first result.
 FOUND = {
     "TLS": "how-to/restrict-access",
+    "SSL": "how-to/restrict-access",
+    "certificate": "how-to/restrict-access",
     "password": "how-to/restrict-access",
     "timeout": "reference/limits",
     "backup": "how-to/back-up",
@@ -119,6 +123,8 @@ FOUND = {
     "KV-MAP-001": "reference/specification/mapping",
     "kv-binget-004": "reference/specification/binary_get",
     "privileges": "reference/data-sources",
+    "row cache": "how-to/cache-rows-of-mysql",
+    "prometheus": "reference/metrics",
     "SERVER_ERROR": "reference/errors",
     "systemd": "how-to/production",
     "Docker": "how-to/containers",
