@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from support import gather, seeds, style
-from support.answer import Answer, cannot_tell, command, figures
+from support.answer import Answer, cannot_tell, command, figures, setting
 from support.articles import Claim, claims
 
 if TYPE_CHECKING:
@@ -90,10 +90,11 @@ def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> st
     """Draw which directions agree on which server, one line for each table or sentence of the articles."""
     groups = list(dict.fromkeys(row.claim.group for row in rows))
     servers = sorted({_server(row) for row in rows if row.server})
-    runs = {run.id for places in datas.values() for data in places.values() for run in data.runs}
+    runs = {run.id: run.info for places in datas.values() for data in places.values() for run in data.runs}
     made, (axes,) = style.slide(
         f"Published and measured ratios: {_verdict(rows)}",
-        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} own runs.",
+        f"Source: five articles, 2008 to 2013, by title in this notebook; {len(runs)} own runs"
+        + (f", {setting(list(runs.values()))}." if runs else "."),
         left=0.36, right=0.97,
     )  # fmt: skip
     for y, group in enumerate(reversed(groups)):

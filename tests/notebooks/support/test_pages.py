@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,13 @@ def test_nothing_is_cut_off(runs: list[Run], name: str) -> None:
     assert drawn.y0 >= 0, "below"
     assert drawn.x1 <= width, "right"
     assert drawn.y1 <= height, "above"
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_the_source_line_names_version_day_and_machine(runs: list[Run], name: str) -> None:
+    texts = [" ".join(text.get_text().split()) for text in CHARTS[name](runs).texts]
+    (source,) = (text for text in texts if text.startswith("Source: "))
+    assert re.search(r"kvref \d+\.\d+\.\d+, \d{4}-\d\d-\d\d\b.*, \d+ cores", source), source
 
 
 @pytest.mark.parametrize(
