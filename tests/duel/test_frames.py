@@ -118,8 +118,8 @@ def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secon
         templates.request("b", "get a\r\n"),
         Send(("flushq",), (), binary=True),
     )
-    assert not exclusions.are_safe([read, flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
-    assert exclusions.are_safe([flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
+    assert not exclusions.are_safe([read, flush], frozenset({exclusions.FLUSH_DURING_READS}))
+    assert exclusions.are_safe([flush], frozenset({exclusions.FLUSH_DURING_READS}))
     bound, rule = (
         [Send(("getkq key=@<k",), (), binary=True)],
         frozenset({exclusions.UPPER_BOUND}),
