@@ -70,6 +70,7 @@ html_theme_options = {
     "source_directory": "docs/",
     "announcement": ANNOUNCEMENT,
 }
+html_split_index = True  # requirement IDs are most of it
 html_show_sourcelink = False
 html_copy_source = False
 pygments_style = "friendly"
