@@ -188,7 +188,7 @@ def test_items_are_not_shown_if_the_store_does_not_answer(harness: Make, monkeyp
     def fails(_self: object, _mapping: object) -> int:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr("kvref.storage.sqlite.rows.Rows.count", fails)
+    monkeypatch.setattr("kvref.storage.sqlite.store.estimate", fails)
     assert (shown(endpoint, "curr_items"), shown(endpoint, "total_items")) == ("not there", "0")
 
 

@@ -15,7 +15,7 @@ from kvref.storage.mysql.login import PASSWORD, parse
 def test_tcp() -> None:
     login = parse("mysql://us%40er@db.example:3307/?connections=4", {PASSWORD: "s3cret"})
     assert (login.user, login.host, login.port, login.socket) == ("us@er", "db.example", 3307, "")
-    assert (login.password, login.connections, login.tls, login.patience(50)) == ("s3cret", 4, None, 60)
+    assert (login.password, login.connections, login.tls, login.reply_timeout(50)) == ("s3cret", 4, None, 60)
     assert "s3cret" not in login.text
 
 
@@ -41,10 +41,10 @@ def test_how_many_keys_go_together() -> None:
         assert parse(f"mysql://root@db/{query}", {}).together == together
 
 
-def test_the_patience_fits_a_socket() -> None:
+def test_the_reply_timeout_fits_a_socket() -> None:
     login = parse("mysql://root@db/?timeout=86400", {})
     with socket.socket() as some:
-        some.settimeout(login.patience(1 << 30))
+        some.settimeout(login.reply_timeout(1 << 30))
 
 
 def test_the_lock_wait_does_not_prolong_the_wait_for_a_silent_server() -> None:

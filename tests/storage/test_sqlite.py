@@ -272,8 +272,9 @@ def test_a_column_that_may_not_be_null_matters_where_a_set_could_leave_it_null(
         connection.execute("DELETE FROM containers")
         connection.execute("INSERT INTO containers VALUES ('m', 'test', 't', 'k', 'v', 'f', '0', '0', 'by_key')")
     mapping = store.read_directory().default
-    assert store.has_rules_for_sets(mapping, clear_unmapped=False) == kept
-    assert store.has_rules_for_sets(mapping, clear_unmapped=True) == cleared
+    filled = {column.name for column in (mapping.key, *mapping.values, mapping.flags) if column is not None}
+    assert store.catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=False) == kept
+    assert store.catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=True) == cleared
 
 
 def test_a_row_of_the_configuration_makes_one_mapping_until_it_or_a_table_changes(store: SQLiteStore) -> None:
