@@ -24,8 +24,8 @@ class Question:
     scenarios: tuple[str, ...] = ()
 
     def _repr_markdown_(self) -> str:
-        asked = ", ".join(f"`{name}`" for name in self.scenarios)
-        return f"**The question.** {self.text}" + (f"\n\nAnswered from runs of {asked}." if asked else "")
+        runs = ", ".join(f"`{name}`" for name in self.scenarios)
+        return f"**The question.** {self.text}" + (f"\n\nAnswered from runs of {runs}." if runs else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,9 @@ def lag_table(curves: Mapping[tuple[object, ...], pd.DataFrame], by: Sequence[st
     return pd.DataFrame(rows, columns=[*by, "what", "shortest", "median", "longest"])
 
 
-def draw_lags(axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str, style.Look], interval: int) -> None:
+def draw_lags(
+    axes: Axes, curves: Mapping[str, pd.DataFrame], line_styles: Mapping[str, style.LineStyle], interval: int
+) -> None:
     """Draw which share was seen after how many seconds, over the time in which it should be.
 
     interval: of the background commit, s: a thread that wakes each second commits what is idle for longer.
@@ -116,7 +118,9 @@ def draw_lags(axes: Axes, curves: Mapping[str, pd.DataFrame], looks: Mapping[str
     for name, each in curves.items():
         xs = np.concatenate([[0.0], each["ns"].to_numpy(dtype=float) / SECOND])
         ys = np.concatenate([[0.0], each["share"].to_numpy(dtype=float)])
-        axes.step(xs, ys * 100, where="post", color=looks[name].colour, linestyle=looks[name].dash, label=name)
+        axes.step(
+            xs, ys * 100, where="post", color=line_styles[name].colour, linestyle=line_styles[name].dash, label=name
+        )
     axes.set(xlabel="seconds after the last write", ylabel="% of the trials", ylim=(0, 103))
     axes.set_xlim(left=0, right=max(axes.get_xlim()[1], interval + 1.5))
 
@@ -155,16 +159,20 @@ def surface_page(data: Data | None) -> style.Slide:
 
 
 def _gains(points: pd.DataFrame) -> str:
-    gains, kept, largest = {}, [], int(points[W_BATCH].max())
+    gains, rates_left, largest = {}, [], int(points[W_BATCH].max())
     for server, part in points.groupby("label", sort=True):
         rates = surface(part).to_numpy(dtype=float)
         gains[str(server)] = rates[0, -1] / rates[0, 0]
-        kept += [rates[1, -1] / rates[0, -1]] if len(rates) > 1 else []
+        rates_left += [rates[1, -1] / rates[0, -1]] if len(rates) > 1 else []
     if largest == int(points[W_BATCH].min()):
-        return f"Without batches the binary log leaves {_span(kept)} of the rate" if kept else "Batches were not varied"
+        return (
+            f"Without batches the binary log leaves {_span(rates_left)} of the rate"
+            if rates_left
+            else "Batches were not varied"
+        )
     low, high = min(gains.values()), max(gains.values())
-    said = f"Batches of {largest} write {low:.2g}" + (f" to {high:.2g}" if high > low else "") + " times as fast"
-    return said + (f"; the binary log leaves {_span(kept)} of that" if kept else "")
+    sentences = f"Batches of {largest} write {low:.2g}" + (f" to {high:.2g}" if high > low else "") + " times as fast"
+    return sentences + (f"; the binary log leaves {_span(rates_left)} of that" if rates_left else "")
 
 
 def _span(shares: Sequence[float]) -> str:
@@ -202,12 +210,12 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
     page, panels = style.slide(
         _when(curves, spans), data.source, subtitle=UNDER, columns=len(spans), left=0.075, right=0.71
     )
-    looks = data.looks
+    line_styles = data.line_styles
     for axes, span in zip(panels, spans, strict=True):
         here = {key: each for key, each in curves.items() if int(float(str(key[1]))) == span}
         named = {f"{key[0]}:\n{SEEN[str(key[2])]}": each for key, each in here.items()}
         drawn = {
-            name: style.Look(looks[str(key[0])].colour, dash=DASHES[str(key[2])])
+            name: style.LineStyle(line_styles[str(key[0])].colour, dash=DASHES[str(key[2])])
             for name, key in zip(named, here, strict=True)
         }
         draw_lags(axes, named, drawn, span)
@@ -217,26 +225,26 @@ def lag_page(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame
 
 
 def _when(curves: Mapping[tuple[object, ...], pd.DataFrame], spans: Sequence[int]) -> str:
-    said = []
+    sentences = []
     for span in spans:
         seen = [each["ns"] for key, each in curves.items() if key[2] == "visible" and int(float(str(key[1]))) == span]
         if seen:
             ends = min(each.iloc[0] for each in seen), max(each.iloc[-1] for each in seen)
-            said.append(f"{ends[0] / SECOND:.1f} to {ends[1] / SECOND:.1f} s (interval {span} s)")
-    return f"SQL sees an open batch after {', '.join(said)}" if said else "SQL never saw an open batch"
+            sentences.append(f"{ends[0] / SECOND:.1f} to {ends[1] / SECOND:.1f} s (interval {span} s)")
+    return f"SQL sees an open batch after {', '.join(sentences)}" if sentences else "SQL never saw an open batch"
 
 
 def conclude(data: Data | None, curves: Mapping[tuple[object, ...], pd.DataFrame]) -> Answer:
     """Answer what batches and the binary log do to writes, and after how long SQL sees an open batch."""
-    points, said = chosen(data), []
+    points, sentences = chosen(data), []
     if len(points):
-        said.append(_gains(points))
+        sentences.append(_gains(points))
     visible = lag_table({key: each for key, each in curves.items() if key[2] == "visible"}, ["server", "interval"])
-    said += [
+    sentences += [
         f"{row['server']} shows an open batch after {row['shortest']:.2f} to {row['longest']:.2f} s at an interval of "
         f"{row['interval']:.0f} s"
         for row in visible.to_dict("records")
     ]
-    if not said:
+    if not sentences:
         return cannot_tell("there is no valid point of either scenario", command=command("binlog-batch"), limits=LIMITS)
-    return Answer("; ".join(said) + ".", LIMITS)
+    return Answer("; ".join(sentences) + ".", LIMITS)

@@ -37,7 +37,7 @@ class Limits:
         return f"CPU is {figures(100 * cpu, 2)} %" if cpu > self.cpu else ""
 
 
-def held(data: Data, limits: Limits, target: float) -> pd.DataFrame:
+def sustained(data: Data, limits: Limits, target: float) -> pd.DataFrame:
     """Return for each line the most measured sessions within the limits, up to the first that breaks one.
 
     target: operations a second that machines must serve, each at most the highest rate within the limits, and one of
@@ -63,8 +63,8 @@ def held(data: Data, limits: Limits, target: float) -> pd.DataFrame:
 
 
 def table(data: Data, limits: Limits, target: float) -> pd.DataFrame:
-    """Return what each line holds, for readers; see `held`."""
-    found = held(data, limits, target).replace({"limited by": {"": "nothing that was measured"}}).set_index("line")
+    """Return what each line holds, for readers; see `sustained`."""
+    found = sustained(data, limits, target).replace({"limited by": {"": "nothing that was measured"}}).set_index("line")
     return found.map(lambda each: each if isinstance(each, str) else "-" if math.isnan(each) else f"{each:,.0f}")
 
 
@@ -73,7 +73,7 @@ def answer(scenario: str, limits: Limits, target: float) -> Answer:
     data = gather(scenario)
     if data is None:
         return cannot_tell(f"no run of {scenario} here", command=command(scenario))
-    found = held(data, limits, target)
+    found = sustained(data, limits, target)
     known = found[found["sessions"].notna()]
     if known.empty:
         reasons = "; ".join(dict.fromkeys(found["limited by"]))

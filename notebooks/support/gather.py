@@ -46,10 +46,10 @@ class Data:
     """The runs of one scenario on one machine, each server's from its newest run.
 
     points: columns of `runs.tables.POINTS`, and: `kind` of the server; `label` of it, for readers; `over`: `memcached`
-    or `sql`; `plain`: its series has no settings of the server; `mix`: its commands, one panel of a chart; `line`: name
-    of one line of a chart; `line_kind`: the line's color; `cpu_share`: share of the machine's cores that the server
-    used; `use`: `valid`, `limited` (invalid only because the client was at its limit: the server reaches at least this
-    rate) or `invalid`; `visible`: ns until SQL saw a write.
+    or `sql`; `default`: its series has no settings of the server; `mix`: its commands, one panel of a chart; `line`:
+    name of one line of a chart; `line_kind`: the line's color; `cpu_share`: share of the machine's cores that the
+    server used; `use`: `valid`, `limited` (invalid only because the client was at its limit: the server reaches
+    at least this rate) or `invalid`; `visible`: ns until SQL saw a write.
     left_out: sentences about runs that are not included.
     """
 
@@ -96,14 +96,14 @@ class Data:
         return self.points[self.points["rate"].isna()]
 
     @property
-    def looks(self) -> dict[str, style.Look]:
-        """How each line is drawn; one of a series with settings is the plain one's, dotted."""
-        lines = self.points[["line", "line_kind", "plain"]].drop_duplicates()
-        plain = lines[lines["plain"]] if lines["plain"].any() else lines
-        found = style.looks(list(zip(plain["line"], plain["line_kind"], strict=True)))
+    def line_styles(self) -> dict[str, style.LineStyle]:
+        """How each line is drawn; one of a series with settings is the default one's, dotted."""
+        lines = self.points[["line", "line_kind", "default"]].drop_duplicates()
+        default = lines[lines["default"]] if lines["default"].any() else lines
+        found = style.line_styles(list(zip(default["line"], default["line_kind"], strict=True)))
         for line, kind in zip(lines["line"], lines["line_kind"], strict=True):
-            base = found.get(line.partition(" (")[0]) or style.looks([(line, kind)])[line]
-            found.setdefault(line, style.Look(base.colour, style.MARKERS[3], style.DASHES[2]))
+            base = found.get(line.partition(" (")[0]) or style.line_styles([(line, kind)])[line]
+            found.setdefault(line, style.LineStyle(base.colour, style.MARKERS[3], style.DASHES[2]))
         return found
 
 
@@ -194,7 +194,7 @@ def _described(run: Run, points: pd.DataFrame) -> pd.DataFrame:
         kind=kind,
         label=labels,
         over=over,
-        plain=points["series"].isin(_plain(spec)),
+        default=points["series"].isin(_default_series(spec)),
         mix=points["series"].map(lambda name: mix(series[name]["work"])),
         line=labels.where(~sql | kind.isin(["mysql", "mariadb"]), labels + ", SQL") + points["series"].map(names),
         line_kind=kind.where(~sql | (kind == "mariadb"), "mysql"),
@@ -216,12 +216,12 @@ def mix(work: dict[str, Any]) -> str:
     """Return the commands of a series as text: `get`; `get 90 %, set 10 %`; `get, 16 in one write`."""
     total = sum(work["verbs"].values())
     shares = [(verb, 100 * weight / total) for verb, weight in sorted(work["verbs"].items(), key=lambda each: -each[1])]
-    said = shares[0][0] if len(shares) == 1 else ", ".join(f"{verb} {share:.3g} %" for verb, share in shares)
+    commands = shares[0][0] if len(shares) == 1 else ", ".join(f"{verb} {share:.3g} %" for verb, share in shares)
     depth, keys = work.get("depth", 1), work.get("multiget", 1)
-    return said + (f", {depth} in one write" if depth > 1 else "") + (f", {keys} keys each" if keys > 1 else "")
+    return commands + (f", {depth} in one write" if depth > 1 else "") + (f", {keys} keys each" if keys > 1 else "")
 
 
-def _plain(spec: dict[str, Any]) -> set[str]:
+def _default_series(spec: dict[str, Any]) -> set[str]:
     """Return the series without settings of the server."""
     own = {each["name"]: each.get("settings") for each in spec["series"]}
     return {name for name, settings in own.items() if not (spec.get("settings") if settings is None else settings)}
@@ -232,11 +232,11 @@ def _names(spec: dict[str, Any]) -> dict[str, str]:
     alike: dict[tuple[str, str], list[str]] = {}
     for each in spec["series"]:
         alike.setdefault((each["over"], mix(each["work"])), []).append(each["name"])
-    told: dict[str, str] = {}
+    suffixes: dict[str, str] = {}
     for names in alike.values():
-        alone = [name for name in names if name in _plain(spec)] if len(names) > 1 else names
-        told |= {name: "" if alone == [name] else f" ({name})" for name in names}
-    return told
+        alone = [name for name in names if name in _default_series(spec)] if len(names) > 1 else names
+        suffixes |= {name: "" if alone == [name] else f" ({name})" for name in names}
+    return suffixes
 
 
 def label(server: dict[str, Any]) -> str:

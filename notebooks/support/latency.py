@@ -66,12 +66,12 @@ def quantiles(merged: pd.Series[int], shares: Sequence[float] = SHARES) -> dict[
     return {f"p{share * 100:g}": float(histogram.quantile(by_bin, share)) if by_bin else np.nan for share in shares}
 
 
-def plain(points: pd.DataFrame, uses: Collection[str] = ("valid",)) -> pd.DataFrame:
+def at_default_settings(points: pd.DataFrame, uses: Collection[str] = ("valid",)) -> pd.DataFrame:
     """Keep the points of plain series that count and have every setting of the server at its lowest, or none."""
-    kept: pd.DataFrame = points[points["plain"] & points["use"].isin(uses)]
+    selected: pd.DataFrame = points[points["default"] & points["use"].isin(uses)]
     for factor in [name for name in points.columns if name.startswith("factor_")]:
-        kept = kept[kept[factor].isna() | (kept[factor] == kept[factor].min())]
-    return kept
+        selected = selected[selected[factor].isna() | (selected[factor] == selected[factor].min())]
+    return selected
 
 
 def at_one_load(data: Data) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def at_one_load(data: Data) -> pd.DataFrame:
 
     Where lines share no number of sessions, each is given at its own largest.
     """
-    points = plain(data.closed)
+    points = at_default_settings(data.closed)
     shared = points.groupby("sessions")["line"].nunique()
     common = shared[shared == points["line"].nunique()]
     own = points.groupby("line")["sessions"].transform("max")
@@ -96,8 +96,8 @@ def curves(
 
 def open_loop(data: Data) -> pd.DataFrame:
     """Return the open loop's points of each line, those with its largest number of sessions."""
-    asked = plain(data.points[data.points["rate"].notna()])
-    return asked.loc[asked["sessions"] == asked.groupby("line")["sessions"].transform("max")]
+    scheduled = at_default_settings(data.points[data.points["rate"].notna()])
+    return scheduled.loc[scheduled["sessions"] == scheduled.groupby("line")["sessions"].transform("max")]
 
 
 def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
@@ -107,11 +107,11 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
 
     Columns: line, sessions, rate, share (of the closed loop's median with the same sessions), p50, p99.
     """
-    closed = plain(data.closed, ("valid", "limited")).groupby(["line", "sessions"])["qps"].median()
-    asked = open_loop(data)
+    closed = at_default_settings(data.closed, ("valid", "limited")).groupby(["line", "sessions"])["qps"].median()
+    scheduled = open_loop(data)
     rows: list[dict[str, Any]] = []
     shares = data.spec["rates"]
-    for (line, sessions), group in asked.groupby(["line", "sessions"], sort=True):
+    for (line, sessions), group in scheduled.groupby(["line", "sessions"], sort=True):
         measured = group["rate"] / closed.get((line, sessions), np.nan)
         nearest = measured.map(
             lambda share: np.nan if np.isnan(share) else min(shares, key=lambda each: abs(each - share))
@@ -124,9 +124,9 @@ def over_load(hist: pd.DataFrame, data: Data) -> pd.DataFrame:
 
 def highest_rate(data: Data) -> pd.DataFrame:
     """Return the valid points of the open loop at the highest rate of each line; several where it has repetitions."""
-    asked = open_loop(data)
-    top = asked.groupby("line")["rate"].transform("max")
-    return asked[asked["rate"] > 0.95 * top]
+    scheduled = open_loop(data)
+    top = scheduled.groupby("line")["rate"].transform("max")
+    return scheduled[scheduled["rate"] > 0.95 * top]
 
 
 def at(distribution: pd.DataFrame, share: float) -> float:

@@ -31,7 +31,7 @@ def percentiles(data: Data | None, curves: Curves) -> style.Slide:
     page, (axes,) = style.slide(
         _title(data, curves), data.source, subtitle="Latency from send to reply, closed loop, all repetitions together"
     )
-    ends = draw_percentiles(axes, curves, data.looks)
+    ends = draw_percentiles(axes, curves, data.line_styles)
     style.label_ends(axes, ends)
     return page
 
@@ -40,15 +40,17 @@ def _title(data: Data, curves: Curves) -> str:
     sessions = int(latency.at_one_load(data)["sessions"].max())
     slow = sorted(curves, key=lambda name: latency.at(curves[name], 0.99))
     low, high = (f"{style.duration(latency.at(curves[name], 0.99))} ({name})" for name in (slow[0], slow[-1]))
-    told = f"more than {low}" if len(slow) == 1 else f"more than {low} to {high}"
-    return f"With {sessions} sessions one request in a hundred takes {told}"
+    range_shown = f"more than {low}" if len(slow) == 1 else f"more than {low} to {high}"
+    return f"With {sessions} sessions one request in a hundred takes {range_shown}"
 
 
-def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]) -> list[style.End]:
+def draw_percentiles(axes: Axes, curves: Curves, line_styles: Mapping[str, style.LineStyle]) -> list[style.End]:
     """Draw percentile curves over 1 / (1 - q), both axes logarithmic; give their ends."""
     rarest = max(float(each["beyond"].max()) for each in curves.values())
     for name, each in curves.items():
-        axes.step(each["beyond"], each["ns"], where="post", color=looks[name].colour, linestyle=looks[name].dash)
+        axes.step(
+            each["beyond"], each["ns"], where="post", color=line_styles[name].colour, linestyle=line_styles[name].dash
+        )
     axes.set(xscale="log", yscale="log", xlabel="percentile of the requests", xlim=(1, rarest * 1.1))
     shown = [share for share in TICKS if 1 / (1 - share) <= rarest]
     axes.xaxis.set_major_locator(FixedLocator([1 / (1 - share) for share in shown]))
@@ -56,7 +58,7 @@ def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]
     axes.xaxis.set_minor_locator(NullLocator())
     log_time_axis(axes)
     last = {name: each.iloc[-1] for name, each in curves.items()}
-    return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
+    return [style.End(each["beyond"], each["ns"], name, line_styles[name].colour) for name, each in last.items()]
 
 
 def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
@@ -78,10 +80,10 @@ def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
     )
     labels = []
     for name, part in table.sort_values("rate").groupby("line"):
-        look = data.looks[str(name)]
-        axes.plot(part["rate"], part["p99"], color=look.colour, marker=look.marker, markeredgecolor="white")
-        axes.plot(part["rate"], part["p50"], color=look.colour, linestyle=":", linewidth=2, marker=".")
-        labels.append(style.End(part["rate"].iloc[-1], part["p99"].iloc[-1], str(name), look.colour))
+        line_style = data.line_styles[str(name)]
+        axes.plot(part["rate"], part["p99"], color=line_style.colour, marker=line_style.marker, markeredgecolor="white")
+        axes.plot(part["rate"], part["p50"], color=line_style.colour, linestyle=":", linewidth=2, marker=".")
+        labels.append(style.End(part["rate"].iloc[-1], part["p99"].iloc[-1], str(name), line_style.colour))
     axes.set_yscale("log")
     axes.set(xlabel="target rate, operations per second", xlim=(0, table["rate"].max() * 1.04))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.short(value)))
@@ -98,17 +100,17 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
     if data is None or len(both) < 2:
         return style.nothing("No two timings", NO_RUN if data is None else NO_OPEN_LOOP, "Source: none.")
     service, intended = (latency.at(both[name], 0.99) for name in ("service", "intended"))
-    told = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
-    title = f"{line}: {told}, which is the time that users wait"
+    range_shown = f"p99 is {style.duration(service)} from the send, {style.duration(intended)} from the schedule"
+    title = f"{line}: {range_shown}, which is the time that users wait"
     page, (axes,) = style.slide(
         title,
         data.source,
         subtitle="Highest target rate; only the latency from the schedule includes the wait behind a slow request",
     )
     dark, light = style.PALETTE["plugin"][0], style.PALETTE["kvref"][0]
-    looks = {"from the send": style.Look(dark), "from the schedule": style.Look(light)}
+    line_styles = {"from the send": style.LineStyle(dark), "from the schedule": style.LineStyle(light)}
     named = {"from the send": both["service"], "from the schedule": both["intended"]}
-    style.label_ends(axes, draw_percentiles(axes, named, looks))
+    style.label_ends(axes, draw_percentiles(axes, named, line_styles))
     return page
 
 

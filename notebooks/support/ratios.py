@@ -76,11 +76,11 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _verdict(rows: Sequence[Row]) -> str:
     counts = Counter(row.direction for row in rows if row.counted)
-    told = counts["yes"] + counts["no"]
-    if not told:
+    judged = counts["yes"] + counts["no"]
+    if not judged:
         return "whether directions agree cannot be determined"
     unknown = f"; {counts['cannot tell']} cannot be determined" if counts["cannot tell"] else ""
-    compared = f"{counts['yes']} of {told} comparison{'s' if told > 1 else ''}"
+    compared = f"{counts['yes']} of {judged} comparison{'s' if judged > 1 else ''}"
     # kvref's own ratios are in the chart, but they are no evidence about what the articles measured.
     apart = " (without kvref)" if any(row.server.startswith("kvref") for row in rows) else ""
     return f"the direction agrees in {compared}{apart}{unknown}"
@@ -130,9 +130,9 @@ def _cell(axes: Axes, x: int, y: int, counts: Counter[seeds.Verdict]) -> None:
         width = 0.92 * counts[verdict] / counts.total()
         axes.barh(y, width, left=left, height=0.82, color=COLOURS[verdict])
         left += width
-    told = [f"{counts[verdict]} {verdict}" for verdict in ("yes", "no") if counts[verdict]]
+    judged = [f"{counts[verdict]} {verdict}" for verdict in ("yes", "no") if counts[verdict]]
     many = counts.total() > 1
-    text = ", ".join(told if many else [each.split()[1] for each in told]) or "?"
+    text = ", ".join(judged if many else [each.split()[1] for each in judged]) or "?"
     axes.text(x, y, text, ha="center", va="center", fontsize=12.5, fontweight="bold", color=style.INK)
 
 
@@ -142,23 +142,23 @@ def answer(rows: Sequence[Row]) -> Answer:
     for row in rows:
         if row.counted and row.direction != "cannot tell":
             by_claim[row.claim].add(row.direction)
-    told = {claim: verdicts for claim, verdicts in by_claim.items() if verdicts}
-    if not told:
+    judged = {claim: verdicts for claim, verdicts in by_claim.items() if verdicts}
+    if not judged:
         return cannot_tell("no published ratio has both its sides in these runs", command=command("get-vs-select"))
-    agree = sum(verdicts == {"yes"} for verdicts in told.values())
+    agree = sum(verdicts == {"yes"} for verdicts in judged.values())
     sentence = (
-        f"Of {len(by_claim)} published ratios {len(told)} can be judged: {agree} point the same way as ours on every "
-        f"server, {_named(told, {'no'})} the other way, {_named(told, {'yes', 'no'})} differ by server."
+        f"Of {len(by_claim)} published ratios {len(judged)} can be judged: {agree} point the same way as ours on every "
+        f"server, {_named(judged, {'no'})} the other way, {_named(judged, {'yes', 'no'})} differ by server."
     )
     return Answer(sentence, (
-        f"{len(by_claim) - len(told)} of the ratios: the tables give the reasons.",
+        f"{len(by_claim) - len(judged)} of the ratios: the tables give the reasons.",
         "Whether the articles' rates were right: only directions are compared, on another machine with other versions.",
         "Ratios of kvref, and of native memcached instead of the plugin, are shown for comparison and prove no claim.",
     ))  # fmt: skip
 
 
-def _named(told: Mapping[Claim, set[str]], verdicts: set[str]) -> str:
+def _named(judged: Mapping[Claim, set[str]], verdicts: set[str]) -> str:
     """Count the claims with these verdicts, and name where they stand."""
-    found = [claim for claim, given in told.items() if given == verdicts]
+    found = [claim for claim, given in judged.items() if given == verdicts]
     groups = "; ".join(dict.fromkeys(claim.group for claim in found))
     return f"{len(found)} ({groups})" if found else "0"

@@ -49,12 +49,12 @@ class Row:
         return not native or self.claim.servers == "memcached" or self.claim.compare == "series"
 
 
-def compare(asked: Iterable[Claim], datas: Mapping[str, Data]) -> list[Row]:
+def compare(claims: Iterable[Claim], datas: Mapping[str, Data]) -> list[Row]:
     """Compare claims with measurements: a row for each comparable server, at least one for each claim.
 
     datas: runs of the claims' scenario, by place of the clients.
     """
-    return [_row(claim, found) for claim in asked for found in compared(claim, datas)]
+    return [_row(claim, found) for claim in claims for found in compared(claim, datas)]
 
 
 def _row(claim: Claim, found: Compared) -> Row:

@@ -153,19 +153,23 @@ def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
 
 def conclude(shares: pd.DataFrame, calibrated: pd.DataFrame, table: pd.DataFrame) -> Answer:
     """Answer whether the generator measures the servers or itself."""
-    said, own = [], calibrated.dropna(subset=["lag_p99"])
+    sentences, own = [], calibrated.dropna(subset=["lag_p99"])
     if len(shares):
         near = int((shares["share"] > NEAR).sum())
-        said.append(f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling")
+        sentences.append(
+            f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling"
+        )
     if len(own):
-        kept = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
-        said.append(
-            f"at half of the ceiling 99 % of the requests were sent within 2 ms of the scheduled time in {kept} runs"
+        on_time = f"{int((own['lag_p99'] <= LAG).sum())} of {len(own)}"
+        sentences.append(
+            f"at half of the ceiling 99 % of the requests were sent within 2 ms of the scheduled time in {on_time} runs"
         )
     if len(table):
         low, high = (figures(float(table["value"].iloc[place])) for place in (0, -1))
-        said.append(f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})")
-    if not said:
+        sentences.append(
+            f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})"
+        )
+    if not sentences:
         return cannot_tell("no run has a null responder", command=command("client-overhead"), limits=LIMITS)
-    text = "; ".join(said)
+    text = "; ".join(sentences)
     return Answer(f"{text[0].upper()}{text[1:]}.", LIMITS)

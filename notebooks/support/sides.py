@@ -59,12 +59,12 @@ def compared(claim: Claim, datas: Mapping[str, Data]) -> list[Compared]:
     for place in ("local", "remote"):
         if place in needed and place not in datas:
             return [Compared("", None, why=f"no {place} run of this scenario here")]
-    points = {place: _asked(datas[place], claim) for place in needed}
+    points = {place: _points_of(datas[place], claim) for place in needed}
     found = list(_WAYS[claim.compare](claim, points))
     return found or [Compared("", None, why="no server with both sides was measured")]
 
 
-def _asked(data: Data, claim: Claim) -> pd.DataFrame:
+def _points_of(data: Data, claim: Claim) -> pd.DataFrame:
     """Keep the closed loop's points of the claim's series and servers."""
     points = data.closed
     if claim.series:
@@ -77,8 +77,8 @@ def _asked(data: Data, claim: Claim) -> pd.DataFrame:
 
 def at_defaults(points: pd.DataFrame) -> pd.DataFrame:
     """Keep series without settings where there are such, else points with each setting at its lowest, as by default."""
-    has_plain = points["plain"].groupby([points["over"], points["mix"]]).transform("any")
-    points = points[points["plain"] | ~has_plain]
+    has_default = points["default"].groupby([points["over"], points["mix"]]).transform("any")
+    points = points[points["default"] | ~has_default]
     for factor in [name for name in points.columns if name.startswith("factor_")]:
         lowest = points.groupby(["over", "mix"])[factor].transform("min")
         points = points[points[factor].isna() | (points[factor] == lowest)]
@@ -97,11 +97,11 @@ def side(points: pd.DataFrame, at: str, measure: str = "qps") -> Side:
         return Side({}, why=f"{at.strip('~')} sessions were not measured" if at != "best" else _worst(points))
     chosen = points[points["sessions"] == sessions] if at else points
     for uses in (("valid",), ("valid", "limited")):
-        kept = chosen[chosen["use"].isin(uses)].dropna(subset=[measure])
-        if kept["rep"].nunique() >= FEWEST or (len(uses) > 1 and len(kept)):
-            medians = kept.groupby("rep")[measure].median()
+        selected = chosen[chosen["use"].isin(uses)].dropna(subset=[measure])
+        if selected["rep"].nunique() >= FEWEST or (len(uses) > 1 and len(selected)):
+            medians = selected.groupby("rep")[measure].median()
             values = dict(zip(medians.index.astype(int).tolist(), medians.tolist(), strict=True))
-            return Side(values, measure == "qps" and bool((kept["use"] == "limited").any()))
+            return Side(values, measure == "qps" and bool((selected["use"] == "limited").any()))
     return Side({}, why=_worst(chosen))
 
 
@@ -179,8 +179,8 @@ def _factor(claim: Claim, points: Points) -> Iterator[Compared]:
 def _with(points: pd.DataFrame, settings: dict[str, str]) -> pd.DataFrame:
     """Keep points with these settings, and the others at their lowest."""
     for column in [name for name in points.columns if name.startswith("factor_") and points[name].notna().any()]:
-        asked = settings.get(column.removeprefix("factor_"), "min")
-        value = points[column].agg(asked) if asked in {"min", "max"} else float(asked)
+        wanted_value = settings.get(column.removeprefix("factor_"), "min")
+        value = points[column].agg(wanted_value) if wanted_value in {"min", "max"} else float(wanted_value)
         points = points[points[column] == value]
     return points
 

@@ -1,7 +1,7 @@
-"""One look for all charts: a slide of 16:9 that is read from the back row.
+"""One style for all charts: a slide of 16:9 that is read from the back row.
 
 slide, (axes,) = style.slide("One finding in a sentence", "Source: run 20260101T000000-1a2b, ...")
-style.sessions_axis(axes, [1, 8, 64]); style.line(axes, xs, ys, low, high, look=looks["kvref"])
+style.sessions_axis(axes, [1, 8, 64]); style.line(axes, xs, ys, low, high, line_style=line_styles["kvref"])
 style.label_ends(axes, ends); slide          # the last expression of a cell shows it
 
 No state of pyplot is used: a Slide draws itself, always whole, never cropped.
@@ -89,9 +89,9 @@ class Slide(Figure):
         super().__init__(figsize=SIZE, dpi=DPI)
         self.pen = FigureCanvasAgg(self)
 
-    def write(self, y: float, text: str, **look: Any) -> int:
+    def write(self, y: float, text: str, **line_style: Any) -> int:
         """Write a text across the page and give the number of its lines; y: share of the height."""
-        put = self.text(0.03, y, "", **look)
+        put = self.text(0.03, y, "", **line_style)
         lines: list[str] = []
         for word in TOGETHER.sub("\N{NO-BREAK SPACE}", text).split(" "):
             longer = f"{lines[-1]} {word}" if lines else word
@@ -123,7 +123,7 @@ class Slide(Figure):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LineStyle:
     """How one line is drawn."""
 
     colour: str
@@ -141,13 +141,13 @@ class End:
     colour: str
 
 
-def looks(servers: Iterable[tuple[str, str]]) -> dict[str, Look]:
+def line_styles(servers: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
     """Give each server the colour of its kind; further ones of that kind get another shade, marker and dash.
 
     servers: (name, kind), of all servers of all runs that are shown, so that each keeps its look from chart to chart.
     kind: as in a run's record (`plugin`, `memcached`, `kvref`, `mysql`, `mariadb`, `other`).
     """
-    given: dict[str, Look] = {}
+    given: dict[str, LineStyle] = {}
     taken: set[tuple[str, int]] = set()
     for name, kind in sorted(set(servers), reverse=True):
         # Old versions, and kvref over a server, are the second of their kind though they may be alone in a chart.
@@ -156,7 +156,7 @@ def looks(servers: Iterable[tuple[str, str]]) -> dict[str, Look]:
             place += 1
         taken.add((kind, place))
         shades = PALETTE.get(kind, PALETTE["other"])
-        given[name] = Look(shades[place % len(shades)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+        given[name] = LineStyle(shades[place % len(shades)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
     return given
 
 
@@ -224,11 +224,11 @@ def sessions_axis(axes: Axes, sessions: Iterable[int], label: str = "sessions") 
 
 def _apart(ticks: Sequence[int]) -> list[float]:
     """Leave out ticks that are nearer than a quarter of a doubling to the one before."""
-    kept: list[float] = []
+    ticks_apart: list[float] = []
     for tick in ticks:
-        if not kept or tick >= kept[-1] * 1.4:
-            kept.append(tick)
-    return kept
+        if not ticks_apart or tick >= ticks_apart[-1] * 1.4:
+            ticks_apart.append(tick)
+    return ticks_apart
 
 
 def rate_axis(axes: Axes, label: str = "operations per second", *, from_zero: bool = True) -> None:
@@ -260,13 +260,15 @@ def line(
     low: Values | None = None,
     high: Values | None = None,
     *,
-    look: Look,
+    line_style: LineStyle,
 ) -> None:
     """Draw measured points joined by a line, and the band of their intervals; NaN in a bound leaves its band out."""
-    axes.plot(xs, ys, color=look.colour, marker=look.marker, linestyle=look.dash, markeredgecolor="white")
+    axes.plot(
+        xs, ys, color=line_style.colour, marker=line_style.marker, linestyle=line_style.dash, markeredgecolor="white"
+    )
     if low is not None and high is not None:
-        axes.fill_between(xs, low, high, color=look.colour, alpha=0.18, linewidth=0)
-        axes.vlines(xs, low, high, color=look.colour, alpha=0.5, linewidth=1.6)
+        axes.fill_between(xs, low, high, color=line_style.colour, alpha=0.18, linewidth=0)
+        axes.vlines(xs, low, high, color=line_style.colour, alpha=0.5, linewidth=1.6)
 
 
 def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: float = 15) -> None:

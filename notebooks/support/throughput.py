@@ -35,11 +35,11 @@ def table(data: Data) -> pd.DataFrame:
     rows = []
     for place, part in at_defaults(data.closed).groupby(["mix", "line", "sessions"], sort=True):
         use = next(each for each in USES if (part["use"] == each).any())
-        kept = part[part["use"] == use]
-        found = median(kept["qps"].tolist(), name=f"{kept['run_id'].iloc[0]} {place}")
+        selected = part[part["use"] == use]
+        found = median(selected["qps"].tolist(), name=f"{selected['run_id'].iloc[0]} {place}")
         rows.append((
-            *place, found.value, found.low, found.high, found.count, use, kept["server_cpu_us_per_op"].median(),
-            kept["client_cpu_us_per_op"].median(), kept["cpu_share"].median() * data.cores,
+            *place, found.value, found.low, found.high, found.count, use, selected["server_cpu_us_per_op"].median(),
+            selected["client_cpu_us_per_op"].median(), selected["cpu_share"].median() * data.cores,
         ))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -73,7 +73,7 @@ def best(rates: pd.DataFrame) -> pd.DataFrame:
 
 def chart_rates(data: Data) -> style.Slide:
     """Draw operations a second by sessions, a panel for each mix of verbs."""
-    rates, looks = table(data), data.looks
+    rates, line_styles = table(data), data.line_styles
     panels = list(dict.fromkeys(rates["mix"]))
     columns = min(len(panels), 3)
     made, all_axes = style.slide(
@@ -86,37 +86,39 @@ def chart_rates(data: Data) -> style.Slide:
             continue
         part = rates[rates["mix"] == panels[number]]
         for line, points in part.groupby("line", sort=True):
-            _line(axes, points, looks[str(line)])
+            _line(axes, points, line_styles[str(line)])
         style.sessions_axis(axes, part["sessions"])
         style.rate_axis(axes, "" if number % columns else "operations per second")
         axes.set_title(panels[number] if len(panels) > 1 else "")
-    style.label_ends(all_axes[columns - 1], _ends(rates[rates["mix"] == panels[columns - 1]], "rate", looks))
+    style.label_ends(all_axes[columns - 1], _ends(rates[rates["mix"] == panels[columns - 1]], "rate", line_styles))
     return made
 
 
-def _line(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
-    style.line(axes, points["sessions"], points["rate"], points["low"], points["high"], look=look)
+def _line(axes: Axes, points: pd.DataFrame, line_style: style.LineStyle) -> None:
+    style.line(axes, points["sessions"], points["rate"], points["low"], points["high"], line_style=line_style)
     limited, invalid = points[points["use"] == "limited"], points[points["use"] == "invalid"]
-    axes.plot(limited["sessions"], limited["rate"], look.marker, color=look.colour, markerfacecolor="white",
+    axes.plot(limited["sessions"], limited["rate"], line_style.marker, color=line_style.colour, markerfacecolor="white",
               markeredgewidth=2, markersize=9)  # fmt: skip
-    axes.plot(invalid["sessions"], invalid["rate"], "X", color="white", markeredgecolor=look.colour, markersize=11)
+    axes.plot(
+        invalid["sessions"], invalid["rate"], "X", color="white", markeredgecolor=line_style.colour, markersize=11
+    )
 
 
-def _ends(rates: pd.DataFrame, column: str, looks: dict[str, style.Look]) -> list[style.End]:
+def _ends(rates: pd.DataFrame, column: str, line_styles: dict[str, style.LineStyle]) -> list[style.End]:
     known = rates.dropna(subset=[column])
     last = known.loc[known.groupby("line")["sessions"].idxmax()]
     return [
-        style.End(float(sessions), float(value), str(line), looks[str(line)].colour)
+        style.End(float(sessions), float(value), str(line), line_styles[str(line)].colour)
         for line, sessions, value in zip(last["line"], last["sessions"], last[column], strict=True)
     ]
 
 
 def _measured(data: Data, rates: pd.DataFrame) -> str:
     few = rates["low"].isna().any()
-    said = f"{data.title}; closed loop, median of {_range(rates['repetitions'])} repetitions"
-    said += ", band: 95 % interval" + (" where there are 5" if few else "")
-    said += f"; {HOLLOW}" if (rates["use"] == "limited").any() else ""
-    return said + (f"; {CROSSED}" if (rates["use"] == "invalid").any() else "")
+    notes = f"{data.title}; closed loop, median of {_range(rates['repetitions'])} repetitions"
+    notes += ", band: 95 % interval" + (" where there are 5" if few else "")
+    notes += f"; {HOLLOW}" if (rates["use"] == "limited").any() else ""
+    return notes + (f"; {CROSSED}" if (rates["use"] == "invalid").any() else "")
 
 
 def _range(counts: pd.Series[int]) -> str:
@@ -173,11 +175,11 @@ def answer(scenario: str) -> Answer:
 
 
 def _limits(data: Data, rates: pd.DataFrame) -> list[str]:
-    said = [
+    notes = [
         f"How it goes on with more than {data.cores} cores: clients and servers shared those of this machine.",
     ]
     if (rates["use"] == "limited").any():
-        said.append("What the servers do beyond the client's limit: where points are hollow they may be faster.")
+        notes.append("What the servers do beyond the client's limit: where points are hollow they may be faster.")
     if invalid := int((rates["use"] == "invalid").sum()):
-        said.append(f"Anything from {invalid} of {len(rates)} points, of which no repetition passed the gates.")
-    return said
+        notes.append(f"Anything from {invalid} of {len(rates)} points, of which no repetition passed the gates.")
+    return notes

@@ -79,18 +79,18 @@ def conclude(waiting: Waiting) -> Answer:
         return cannot_tell(why, command=command("get-vs-select", sql=True), limits=LIMITS)
     p99 = {name: latency.at(each, 0.99) for name, each in waiting.curves.items()}
     order = sorted(p99, key=lambda name: p99[name])
-    told = " to ".join(f"{style.duration(p99[name])} ({name})" for name in dict.fromkeys((order[0], order[-1])))
+    figures = " to ".join(f"{style.duration(p99[name])} ({name})" for name in dict.fromkeys((order[0], order[-1])))
     sessions = f"{waiting.at['sessions'].max()} sessions that send the next request as soon as a reply arrives"
-    said = f"With {sessions}, p99 is {told}"
+    text = f"With {sessions}, p99 is {figures}"
     if not waiting.both:
-        return Answer(f"{said}; no open loop was measured, so the latency under a schedule is unknown.", LIMITS)
+        return Answer(f"{text}; no open loop was measured, so the latency under a schedule is unknown.", LIMITS)
     rate, service, intended = (
         latency.highest_rate(waiting.data).loc[lambda rows: rows["line"] == waiting.line, "rate"].median(),
         *(latency.at(waiting.both[timing], 0.99) for timing in ("service", "intended")),
     )
     hidden = f"timed from the send it is {style.duration(service)}, {intended / service:.2g} times less"
     return Answer(
-        f"{said}; at a target rate of {style.short(rate)} operations a second by schedule, {waiting.line} has a p99 of "
+        f"{text}; at a target rate of {style.short(rate)} operations a second by schedule, {waiting.line} has a p99 of "
         f"{style.duration(intended)}, and {hidden}.",
         LIMITS,
     )

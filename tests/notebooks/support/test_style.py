@@ -48,10 +48,10 @@ def test_servers_of_a_kind_differ_and_keep_their_look() -> None:
         ("memcached", "memcached"),
         ("x", "unheard of"),
     ]
-    looks = style.looks(all_of_them)
-    assert looks == style.looks(reversed(all_of_them))
-    assert len(set(looks.values())) == 4
-    assert looks["plugin 8.0.33"].colour == style.PALETTE["plugin"][0]
+    line_styles = style.line_styles(all_of_them)
+    assert line_styles == style.line_styles(reversed(all_of_them))
+    assert len(set(line_styles.values())) == 4
+    assert line_styles["plugin 8.0.33"].colour == style.PALETTE["plugin"][0]
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Data:
 
 
 def test_lines_are_servers_and_sides(data: Data) -> None:
-    assert sorted(data.looks) == ["memcached 1.6.18", "plugin 8.0.33", "plugin 8.0.33, SQL"]
-    assert data.looks["plugin 8.0.33"].colour == style.PALETTE["plugin"][0]
-    assert data.looks["plugin 8.0.33, SQL"].colour == style.PALETTE["mysql"][0]
+    assert sorted(data.line_styles) == ["memcached 1.6.18", "plugin 8.0.33", "plugin 8.0.33, SQL"]
+    assert data.line_styles["plugin 8.0.33"].colour == style.PALETTE["plugin"][0]
+    assert data.line_styles["plugin 8.0.33, SQL"].colour == style.PALETTE["mysql"][0]
     rates = throughput.table(data).set_index(["line", "sessions"])
     assert rates.loc[("plugin 8.0.33", 8), "rate"] == 5200
     assert rates.loc[("memcached 1.6.18", 8), "use"] == "limited"
