@@ -1,6 +1,7 @@
 """Find words that a reader would have to decode, as .ci/prose.toml lists them.
 
-Help, settings, metrics, texts in code and TOML files, documents, notebooks, docstrings and comments have none of them.
+Help, settings, metrics, texts in code and TOML files, documents, notebooks, docstrings, comments and names in code have
+none of them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _FOREIGN: Final = (
     "conformance/standing",
     *(line for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line.startswith("docs/")),
 )
+_SENTENCES: Final = ("conformance/kvref_testbed/mutants", "conformance/kvref_testbed/simulation/defects.py")
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ def _vocabulary() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def phrases() -> list[Phrase]:
-    """Return the phrases of prose.toml."""
-    rows = _vocabulary()["phrase"]
+def phrases(table: str = "phrase") -> list[Phrase]:
+    """Return the phrases of prose.toml; those for names are in the table `name`."""
+    rows = _vocabulary()[table]
     return [Phrase(re.compile(rf"\b(?:{row['match']})\b", re.IGNORECASE), row["write"]) for row in rows]
 
 
@@ -169,9 +171,41 @@ def internal() -> Iterator[Text]:
             yield Text(_name(path), node.lineno, "\n".join(map(_without_code, node.value.splitlines())))
 
 
+def names() -> Iterator[Text]:
+    """Yield the names that the packages define, in words: `_ReplyQueue` is `reply queue`.
+
+    The functions of mutants and defects are left out: their names are sentences about what a server does wrong.
+    """
+    for path in _sources(PACKAGES):
+        if _name(path).startswith(_SENTENCES):
+            continue
+        defined = {path.stem: 1} | {name: line for line, name in _defined(_tree(path))}
+        for name, line in defined.items():
+            yield Text(_name(path), line, " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)).lower())
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+
+
+def found_in_names() -> Iterator[Found]:
+    """Yield each word to avoid in the names that the packages define."""
+    banned, kept = phrases("name"), {row["name"] for row in _vocabulary()["kept_name"]}
+    for each in names():
+        for phrase in banned:
+            if (match := phrase.pattern.search(each.text)) and each.text not in kept:
+                yield Found(each.where, each.line, match[0], phrase.write, each.text)
+
+
 def problems() -> list[str]:
-    """Return a line for each phrase in visible texts, documents, tables, docstrings and comments."""
-    return [str(each) for texts in (visible(), documents(), tables(), internal()) for each in found(texts)]
+    """Return a line for each phrase in visible texts, documents, tables, docstrings, comments and names."""
+    kinds = (visible(), documents(), tables(), internal())
+    return [str(each) for texts in kinds for each in found(texts)] + [str(each) for each in found_in_names()]
 
 
 def _commands(command: click.Command, name: str) -> Iterator[Text]:

@@ -32,7 +32,7 @@ BAD_STORING: Final = b"CLIENT_ERROR invalid mode for ms M token"
 BAD_COUNTING: Final = b"CLIENT_ERROR invalid mode for ma M token"
 TOO_MANY: Final = b"CLIENT_ERROR options flags too long"
 
-_PLAIN: Final = frozenset(b"OPLkstcfvhlquI")
+_UNCHECKED: Final = frozenset(b"OPLkstcfvhlquI")
 _NUMBERS: Final = {b"C": BAD_TOKEN, b"J": BAD_INITIAL, b"D": BAD_DELTA}
 _STORING: Final = {b"": "set", b"S": "set", b"E": "add", b"A": "append", b"P": "prepend", b"R": "replace"}
 _COUNTING: Final = {b"": True, b"I": True, b"+": True, b"D": False, b"-": False}
@@ -136,7 +136,7 @@ def _head(words: list[bytes], start: int, rules: WireRules) -> _Flags:
                 flags.refusal = DUPLICATE
                 return flags
             seen.add(option[0])
-            read = None if option[0] in _PLAIN else _READ.get(option[:1], _unknown)
+            read = None if option[0] in _UNCHECKED else _READ.get(option[:1], _unknown)
             refusal = read(flags, option, rules) if read else b""
             flags.refusal = refusal or flags.refusal
             if refusal == UNKNOWN:

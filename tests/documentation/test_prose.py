@@ -96,3 +96,12 @@ def test_code_in_docstrings_is_skipped(prose: ModuleType, line: str, words: list
 def test_every_text_that_is_kept_is_there(prose: ModuleType) -> None:
     code = "".join(path.read_text() for package in prose.PACKAGES for path in (ROOT / package).rglob("*.py"))
     assert [row["text"] for row in prose._vocabulary()["kept"] if row["text"] not in code] == []
+
+
+def test_words_of_names_are_read(prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kvref").mkdir()
+    code = "class ToldLater:\n    def ask(self, asked_for: int) -> None:\n        self.looked_up = untold = 1\n        _look_up(untold)\n"
+    (tmp_path / "kvref" / "said.py").write_text(code)
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    found = {(each.line, each.words, each.text) for each in prose.found_in_names()}
+    assert found == {(1, "said", "said"), (1, "told", "told later"), (2, "asked", "asked for"), (3, "untold", "untold")}

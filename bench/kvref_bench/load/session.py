@@ -233,7 +233,7 @@ class Scheduled(Crowd):
         self._due = deque(due)
         self._idle: deque[ScheduledSession] = deque()
         self._start = 0
-        self._looked = 0
+        self._checked_at = 0
 
     async def send(self, start: int) -> None:
         """Let the schedule run from a moment of `perf_counter_ns` on, until the time is over."""
@@ -262,12 +262,12 @@ class Scheduled(Crowd):
         passed = now - self._start
         if waited:
             # With a session that waited all that was due by now could have been sent in time, and was not.
-            self._looked = passed
+            self._checked_at = passed
         due, idle = self._due, self._idle
         while due and idle and due[0] <= passed and not self.over:
             moment = due.popleft()
             # In turn, so that all connections are used at any rate.
-            idle.popleft().send(self._start + moment, max(0, self._looked - moment), now)
+            idle.popleft().send(self._start + moment, max(0, self._checked_at - moment), now)
 
 
 class ScheduledSession(Session):

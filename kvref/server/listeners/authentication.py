@@ -211,11 +211,11 @@ class Authenticator:
             self._started = acceptable and not message
             if self._started:
                 return _reply(header, _CONTINUE, b"")  # the message comes in a step (RFC 4422, 3.3)
-        if self._plain(message, acceptable=acceptable):
+        if self._check_plain(message, acceptable=acceptable):
             return _reply(header, 0, b"Authenticated")
         return _reply(header, _REFUSED, b"Auth failure.")
 
-    def _plain(self, message: bytes, *, acceptable: bool) -> bool:
+    def _check_plain(self, message: bytes, *, acceptable: bool) -> bool:
         """Return whether `[identity] NUL user NUL password` is valid (the identity is the user's) and `acceptable`."""
         identity, _, rest = message.partition(b"\0")
         user, nul, password = rest.partition(b"\0")

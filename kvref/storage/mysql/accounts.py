@@ -51,14 +51,14 @@ def refusal(error: Exception, *, password: bool, encrypted: bool) -> str:
         # PyMySQL checks nothing that it unpacks: a text of another protocol raises any error.
         return f"the server's answer is not a login of MySQL's ({type(error).__name__}: {error}): {_PORT}"
     number, text = (*error.args, "", "")[:2]
-    said = f"{number} {text}".strip().rstrip(".")
+    rendered = f"{number} {text}".strip().rstrip(".")
     if number == _DENIED:
-        return f"{said}: {_of_denial(password=password, encrypted=encrypted)}"
+        return f"{rendered}: {_of_denial(password=password, encrypted=encrypted)}"
     if number == CR.CR_SERVER_LOST:
-        return f"{said}: the server closed the connection during the login: {_PORT}"
+        return f"{rendered}: the server closed the connection during the login: {_PORT}"
     if isinstance(number, int):
-        return f"{said}: {_FIXES[number]}" if number in _FIXES else said
-    return f"{said}: {_METHOD}"  # PyMySQL's own, about a packet of the authentication
+        return f"{rendered}: {_FIXES[number]}" if number in _FIXES else rendered
+    return f"{rendered}: {_METHOD}"  # PyMySQL's own, about a packet of the authentication
 
 
 def _of_denial(*, password: bool, encrypted: bool) -> str:

@@ -309,15 +309,15 @@ def read_status(connection: Connection[Cursor]) -> NodeStatus:
 
     Raises DownError: the node is not connected to its cluster, or to a majority of its replication group.
     """
-    said = {**_fetch_dict(connection, _VARIABLES), **_fetch_dict(connection, _STATUS)}
-    reads = State.WRITABLE if said.get("read_only") in ("OFF", "0") else State.READ_ONLY
-    if said.get("group_replication_group_name"):
+    variables = {**_fetch_dict(connection, _VARIABLES), **_fetch_dict(connection, _STATUS)}
+    reads = State.WRITABLE if variables.get("read_only") in ("OFF", "0") else State.READ_ONLY
+    if variables.get("group_replication_group_name"):
         state, primary = _read_member_status(connection)
         return NodeStatus(max(state, reads) if state is State.WRITABLE else state, primary)
-    if said.get("wsrep_on") == "ON":
-        if said.get("wsrep_ready") != "ON":
-            raise DownError(f"the node is {said.get('wsrep_local_state_comment')} and not ready")
-        if said.get("wsrep_local_state_comment") != "Synced":
+    if variables.get("wsrep_on") == "ON":
+        if variables.get("wsrep_ready") != "ON":
+            raise DownError(f"the node is {variables.get('wsrep_local_state_comment')} and not ready")
+        if variables.get("wsrep_local_state_comment") != "Synced":
             return NodeStatus(State.DONOR)
     return NodeStatus(reads)
 
