@@ -102,7 +102,7 @@ def counted(result: WorkerResult) -> dict[int, int]:
     return bins
 
 
-def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "SCHEDULER_SECONDS", 0.5)
     with pytest.raises(BenchError, match="no Dask scheduler answers at tcp://"), engines.cluster("tcp://127.0.0.1:1"):
         pass

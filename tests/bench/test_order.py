@@ -58,14 +58,14 @@ def test_the_open_loop_comes_after_all_of_the_closed_one() -> None:
     assert order.points == 3 * closed
 
 
-def test_what_a_server_cannot_do_is_told() -> None:
+def test_what_a_server_cannot_do_is_reported() -> None:
     order = arrange(SCENARIO, [NATIVE], frozenset())
     assert {(turn.series.name, turn.settings.get(BATCH)) for each in order.rounds for turn in each.turns} == {
         ("get", None)
     }
-    told = [(left.series, left.settings, left.reason) for left in order.left]
+    reported = [(left.series, left.settings, left.reason) for left in order.left]
     as_it_is = "it cannot be started with settings; measured once, as it is"
-    assert told == [
+    assert reported == [
         ("get", {BATCH: 1}, as_it_is),
         ("get", {BATCH: 10}, as_it_is),
         ("select", {}, "no SQL server is known behind it: give --sql mysql://..."),

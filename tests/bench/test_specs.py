@@ -76,7 +76,7 @@ def test_a_database_by_itself_is_a_server() -> None:
         ),
     ],
 )
-def test_what_is_missing_or_could_mean_two_is_said(words: dict[str, list[str]], text: str) -> None:
-    with pytest.raises(KvrefError) as told:
+def test_what_is_missing_or_could_mean_two_is_reported(words: dict[str, list[str]], text: str) -> None:
+    with pytest.raises(KvrefError) as reported:
         read(**words)
-    assert text in str(told.value)
+    assert text in str(reported.value)

@@ -66,7 +66,7 @@ def read_to(process: subprocess.Popen[str], text: str, address: str) -> None:
         (["show", "no-such"], "scenario 'no-such'"),
     ],
 )  # fmt: skip
-def test_bad_usage_is_told_before_anything_boots(arguments: list[str], text: str, tmp_path: Path) -> None:
+def test_bad_usage_is_reported_before_anything_boots(arguments: list[str], text: str, tmp_path: Path) -> None:
     out = [f"--out={tmp_path / 'runs'}"] if arguments[0] == "run" else []
     done = CliRunner().invoke(main, ["bench", *arguments, *out])
     assert done.exit_code == 2
@@ -130,7 +130,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
         )
         read_to(process, "[1/", target.address)
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=30)
+        reply, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     [made] = tmp_path.iterdir()
     run = folder.read(made)
@@ -139,7 +139,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     valid = run.points["invalid_reason"].str.contains("stopped by the user").tolist()
     # On a busy machine the second point has not begun.
     assert valid in ([False], [False, True])
-    assert str(made.name) in said
+    assert str(made.name) in reply
 
 
 @pytest.mark.nightly
@@ -158,8 +158,8 @@ def test_ctrl_c_twice_ends_at_once_and_what_is_written_can_be_read(tmp_path: Pat
         read_to(process, "rows of", target.address)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 130, said
+        _, reply = process.communicate(timeout=30)
+    assert process.returncode == 130, reply
 
 
 @pytest.mark.nightly

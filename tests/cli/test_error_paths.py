@@ -68,7 +68,7 @@ def commands() -> dict[str, int]:
     return {command: int(code) for code, command in lines}
 
 
-def said(command: str) -> tuple[int, str]:
+def reply(command: str) -> tuple[int, str]:
     """Return the exit code of a command and its text, without its usage and the server's log."""
     _, *words = shlex.split(command)
     result = CliRunner().invoke(main, words, prog_name="kvref")
@@ -93,7 +93,7 @@ def reached() -> dict[str, tuple[int, str]]:
         gc.freeze()  # what other tests of this process have left is not looked at again for each command
         try:
             with chdir(folder):
-                return {command: said(command) for command in commands()}
+                return {command: reply(command) for command in commands()}
         finally:
             gc.unfreeze()
             logger.handlers[:] = handlers

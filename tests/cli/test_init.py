@@ -34,7 +34,7 @@ def tables(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("statement", "options", "said"),
+    ("statement", "options", "message"),
     [
         ("CREATE TABLE containers (container_id INTEGER PRIMARY KEY, kind TEXT)", [], LACKS.format("containers")),
         ("CREATE TABLE Containers (name TEXT, db_schema TEXT)", [], LACKS.format("containers")),
@@ -49,13 +49,13 @@ def tables(path: Path) -> set[str]:
     ],
 )  # fmt: skip
 def test_a_table_of_another_program_is_named_and_nothing_is_written(
-    tmp_path: Path, statement: str, options: list[str], said: str
+    tmp_path: Path, statement: str, options: list[str], message: str
 ) -> None:
     path = made(tmp_path, "CREATE TABLE orders (id INTEGER)", statement)
     before = path.read_bytes()
     result = run("init", path, *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["app.sqlite"]
 
@@ -69,7 +69,7 @@ def test_init_serve_and_doctor_say_the_same_of_a_foreign_table(tmp_path: Path) -
     assert end.endswith(": name another file, or rename the table and run `kvref init`\n")
 
 
-def test_an_application_gets_the_tables_beside_its_own(tmp_path: Path) -> None:
+def test_an_application_gets_the_tables_next_to_its_own(tmp_path: Path) -> None:
     path = made(tmp_path, "CREATE TABLE cache (id INTEGER)", "CREATE TABLE config_options (name TEXT, value TEXT)")
     notes = run("doctor", path)
     assert "create the tables with `kvref init`" in notes.stderr

@@ -64,7 +64,7 @@ def run(command: str, dsn: str, password: str = SECRET) -> Result:
 
 @EACH
 @pytest.mark.parametrize(
-    ("dsn", "said"),
+    ("dsn", "message"),
     [
         ("mysql://kv@127.0.0.1:1/", "store mysql://kv@127.0.0.1:1/: 2003 Can't connect to MySQL server on '127.0.0.1'"),
         ("mysql://kv@no-such-host.invalid/", "2003 Can't connect to MySQL server on 'no-such-host.invalid'"),
@@ -79,20 +79,21 @@ def run(command: str, dsn: str, password: str = SECRET) -> Result:
         ("mysql://kv@db/shop", "containers has the schema of each table: leave 'shop' out"),
     ],
 )
-def test_dsns_that_lead_nowhere(command: str, dsn: str, said: str) -> None:
-    assert said in refused(command, dsn, of_store(command) if "2003" in said else 2)
+def test_dsns_that_lead_nowhere(command: str, dsn: str, message: str) -> None:
+    assert message in refused(command, dsn, of_store(command) if "2003" in message else 2)
 
 
 @EACH
 @pytest.mark.live
 def test_wrong_credentials(database: SQLServer, command: str) -> None:
     for user in ("kv", "nobody"):
-        said = refused(command, f"mysql://{user}@{database.host}:{database.port}/", of_store(command))
-        assert f"1045 Access denied for user '{user}'@" in said
-        assert "no password was given" not in said
-    said = run(command, f"mysql://kv@{database.host}:{database.port}/", "").output
+        message = refused(command, f"mysql://{user}@{database.host}:{database.port}/", of_store(command))
+        assert f"1045 Access denied for user '{user}'@" in message
+        assert "no password was given" not in message
+    message = run(command, f"mysql://kv@{database.host}:{database.port}/", "").output
     assert (
-        "(using password: NO): no password was given: put it into KVREF_MYSQL_PASSWORD, or into a file named by" in said
+        "(using password: NO): no password was given: put it into KVREF_MYSQL_PASSWORD, or into a file named by"
+        in message
     )
 
 
@@ -108,20 +109,20 @@ def test_a_missing_schema(database: SQLServer, command: str) -> None:
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("ENGINE = MyISAM", "`test`.`odd` is a table of engine MyISAM: only InnoDB tables can be mapped"),
         ("PARTITION BY KEY () PARTITIONS 2", "`test`.`odd` is partitioned: the plugin cannot open such a table"),
         ("", "there is no table test.odd: create it or correct the row"),
     ],
 )
-def test_no_row_that_can_be_served(database: SQLServer, options: str, said: str) -> None:
+def test_no_row_that_can_be_served(database: SQLServer, options: str, message: str) -> None:
     map_table(database, "odd", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
     sql(database, "UPDATE innodb_memcache.containers SET db_table = 'none' WHERE name = 'aaa'")
     sql(database, f"ALTER TABLE test.odd {options}" if options else "DROP TABLE test.odd")
     try:
         for command, code in (("serve", 2), ("doctor", 1)):
-            assert said in refused(command, database.dsn, code, password="")
+            assert message in refused(command, database.dsn, code, password="")
     finally:
         sql(
             database,
@@ -150,8 +151,8 @@ def test_a_table_of_spider() -> None:
         )
         assert sql(front, "SELECT k, v FROM test.spread") == [("a", "1")]
         for command, code in (("serve", 2), ("doctor", 1)):
-            said = refused(command, front.dsn, code, password="")
-            assert "`test`.`spread` is a table of engine SPIDER: only InnoDB tables can be mapped: serve the" in said
+            message = refused(command, front.dsn, code, password="")
+            assert "`test`.`spread` is a table of engine SPIDER: only InnoDB tables can be mapped: serve the" in message
 
 
 @pytest.mark.live
@@ -185,8 +186,8 @@ def test_init_keeps_off_tables_of_others(database: SQLServer) -> None:
     )
     tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'innodb_memcache' ORDER BY 1"
     before = sql(database, tables)
-    said = {command: refused(command, database.dsn, password="") for command in COMMANDS}
-    for text in said.values():
+    message = {command: refused(command, database.dsn, password="") for command in COMMANDS}
+    for text in message.values():
         assert "the table innodb_memcache.containers is not the plugin's, it lacks name, db_schema, " in text
         assert text.endswith("rename the table and run `kvref init`, or name another server")
     assert sql(database, tables) == before
@@ -222,7 +223,7 @@ def test_a_host_that_never_answers() -> None:
             waiting.settimeout(0)
             with suppress(BlockingIOError):
                 waiting.connect(full.getsockname())
-        for host, said in (
+        for host, message in (
             (silent, "no answer within 1 s"),
             (full, "2003 Can't connect to MySQL server on '127.0.0.1'"),
         ):
@@ -234,7 +235,7 @@ def test_a_host_that_never_answers() -> None:
             )
             until_ended(process, port)
             assert process.stderr is not None
-            assert (process.returncode, said in process.stderr.read()) == (3, True)
+            assert (process.returncode, message in process.stderr.read()) == (3, True)
 
 
 def certificate(folder: Path, name: str, *, of: str = "", host: str = "IP:127.0.0.1") -> Path:
@@ -290,5 +291,5 @@ def test_tls(name: str, tmp_path: Path) -> None:
         assert "1045 Access denied" in refused("doctor", dsn)
     with database_or_skip(name, ["--skip-ssl"]) as server:
         for command in COMMANDS:
-            said = refused(command, f"mysql://root@127.0.0.1:{server.port}/?ssl_ca={ca}", of_store(command))
-            assert "SSL is required but the server doesn't support it" in said
+            message = refused(command, f"mysql://root@127.0.0.1:{server.port}/?ssl_ca={ca}", of_store(command))
+            assert "SSL is required but the server doesn't support it" in message

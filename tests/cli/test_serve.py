@@ -89,12 +89,12 @@ def test_a_defect_ends_with_1_and_its_trace(tmp_path: Path, workers: str) -> Non
 
 
 def test_the_reference_and_the_help_explain_every_exit_code() -> None:
-    told = dict(re.findall(r"^ +(\d)  (.+)$", kvref("serve", "--help").stdout, re.MULTILINE))
-    assert list(told) == ["0", "1", "2", "3"]
+    reported = dict(re.findall(r"^ +(\d)  (.+)$", kvref("serve", "--help").stdout, re.MULTILINE))
+    assert list(reported) == ["0", "1", "2", "3"]
     page = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text()
     section = page.partition("## Exit codes of kvref serve\n")[2].partition("\n## ")[0]
     explained = dict(re.findall(r"^\| (\d) \| (.+) \|$", section, re.MULTILINE))
-    assert all(explained[code].startswith(text) for code, text in told.items())
+    assert all(explained[code].startswith(text) for code, text in reported.items())
 
 
 def refused(code: int, text: str, *arguments: str) -> None:

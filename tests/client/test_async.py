@@ -30,8 +30,8 @@ def test_thousands_in_flight(empty: Any, run: Any) -> None:
             other = client.at("bbb")
             await asyncio.gather(*[(client, other)[n % 2].set(f"k{n}", n) for n in range(MANY)])
             # Misses, hits and numbers side by side: an answer out of place would show.
-            asked = [client.get(f"k{n}") if n % 3 else other.get(f"k{n}") for n in range(MANY)]
-            got = await asyncio.gather(*asked)
+            sent = [client.get(f"k{n}") if n % 3 else other.get(f"k{n}") for n in range(MANY)]
+            got = await asyncio.gather(*sent)
             for n, value in enumerate(got):
                 assert value == (b"%d" % n if (n % 3 == 0) == (n % 2 == 1) else None), n
             assert await asyncio.gather(*[client.incr("k0") for _ in range(300)]) == list(range(1, 301))
@@ -140,7 +140,7 @@ def test_nobody_waits_for_noreply_and_nothing_is_lost(empty: Any) -> None:
     asyncio.run(main())
 
 
-def test_an_unknown_mapping_is_said_to_each_and_no_row_is_written(empty: Any) -> None:
+def test_an_unknown_mapping_is_reported_to_each_and_no_row_is_written(empty: Any) -> None:
     async def main() -> None:
         async with AsyncMappedClient(empty.address, mapping="nope") as client:
             got = await asyncio.gather(*[client.set(f"k{n}", n) for n in range(50)], return_exceptions=True)

@@ -37,6 +37,6 @@ def test_the_examples(tmp_path: Path, page: str, statements: int) -> None:
                 file.execute(shlex.split(line)[2])
         text = written.replace(WRITTEN, f"127.0.0.1:{served.port}")
         examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
-        said: list[str] = []
-        results = doctest.DocTestRunner().run(examples, out=said.append)
-    assert (len(lines), results.attempted, results.failed) == (statements, written.count("\n>>> "), 0), "".join(said)
+        reply: list[str] = []
+        results = doctest.DocTestRunner().run(examples, out=reply.append)
+    assert (len(lines), results.attempted, results.failed) == (statements, written.count("\n>>> "), 0), "".join(reply)

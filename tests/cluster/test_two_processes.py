@@ -83,7 +83,7 @@ def test_no_increment_is_lost(galera: GaleraCluster, keys: list[str], coalesce: 
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["more to come", "full"])
-def test_a_batch_that_another_came_before_is_lost_and_told(galera: GaleraCluster, full: bool) -> None:
+def test_a_batch_that_another_came_before_is_lost_and_reported(galera: GaleraCluster, full: bool) -> None:
     one, two, _ = galera.nodes
     settings = ("--set", f"daemon_memcached_w_batch_size={3 if full else 10}")
     with (

@@ -86,7 +86,7 @@ def served(cluster: Cluster) -> Iterator[Served]:
         yield running
 
 
-def said(client: socket.socket, count: int) -> bytes:
+def response(client: socket.socket, count: int) -> bytes:
     """Return so many replies of a line or a get."""
     found = b""
     while len(re.findall(rb"(?m)^(?!VALUE)(?:[A-Z_]+(?: .*)?|\d+)\r$", found)) < count:
@@ -114,18 +114,18 @@ def test_writes_of_both_shards_are_acknowledged_and_each_transaction_has_rows_of
     keys = [key.format(number) for number in range(1, 41)]
     with served.connect() as client:
         client.sendall(f"get @@{mapping}\r\n".encode() + b"flush_all\r\n")
-        assert said(client, 2).endswith(b"OK\r\n")
+        assert response(client, 2).endswith(b"OK\r\n")
         cluster.database.query("SET GLOBAL general_log = ON")
         client.sendall(b"".join(map(put, keys)))
-        assert said(client, len(keys)) == STORED * len(keys)
+        assert response(client, len(keys)) == STORED * len(keys)
         client.sendall(b"".join(put(each, "y") for each in keys))
-        assert said(client, len(keys)) == STORED * len(keys)
+        assert response(client, len(keys)) == STORED * len(keys)
         cluster.database.query("SET GLOBAL general_log = OFF")
         client.sendall(f"get {' '.join(keys)}\r\n".encode())
-        assert said(client, 1).count(b"VALUE") == len(keys)
+        assert response(client, 1).count(b"VALUE") == len(keys)
         assert min(rows_by_shard(cluster, mapping)) > 0
         client.sendall(b"flush_all\r\n")
-        assert said(client, 1) == b"OK\r\n"
+        assert response(client, 1) == b"OK\r\n"
         assert rows_by_shard(cluster, mapping) == [0, 0]
     query = "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE command_type = 'Query'"
     texts = [str(text).lower() for (text,) in cluster.database.query(query)]
@@ -161,9 +161,9 @@ def test_a_row_that_the_table_refuses_and_a_locked_row_concern_their_command_onl
 ) -> None:
     with served.connect() as client, closing(cluster.connect()) as holder:
         client.sendall(b"get @@bytes\r\n" + put("locked") + put("free"))
-        assert said(client, 3).endswith(STORED * 2)
+        assert response(client, 3).endswith(STORED * 2)
         client.sendall(put("free") + put("long", "x" * 101) + put("other"))
-        replies = said(client, 3).split(b"\r\n")
+        replies = response(client, 3).split(b"\r\n")
         assert [replies[0], replies[2]] == [b"STORED"] * 2
         assert replies[1].startswith(b"SERVER_ERROR")
         # vtgate's words of the error have the statement with its values.
@@ -175,9 +175,9 @@ def test_a_row_that_the_table_refuses_and_a_locked_row_concern_their_command_onl
         with served.connect() as second:
             second.sendall(b"get @@bytes\r\n" + put("free", "z"))
             client.sendall(put("locked", "after"))
-            assert said(second, 2).endswith(STORED)
+            assert response(second, 2).endswith(STORED)
         holder.commit()
-        assert said(client, 1) == STORED
+        assert response(client, 1) == STORED
     assert sql(cluster, "SELECT v FROM test.bytes WHERE k = 'locked'") == [("after",)]
 
 
@@ -197,7 +197,7 @@ def test_a_row_whose_table_is_not_sharded_by_its_key_is_refused_with_the_vindex(
         with served.connect() as client:
             for name in REFUSED:
                 client.sendall(f"get @@{name}\r\n".encode())
-                assert b"VALUE" not in said(client, 1)
+                assert b"VALUE" not in response(client, 1)
     examined = kvref("doctor", "--store", cluster.dsn)
     assert examined.returncode == 1
     for name, (_, _, fault) in REFUSED.items():
@@ -224,14 +224,14 @@ def test_ddl_and_a_new_vindex_are_noticed(cluster: Cluster, served: Served) -> N
     add_table(cluster, "later", "k VARBINARY(64)", "")
     with served.connect() as client:
         client.sendall(b"get @@later\r\n")
-        assert b"VALUE" not in said(client, 1)
+        assert b"VALUE" not in response(client, 1)
         sql(cluster, "ALTER VSCHEMA ON test.later ADD VINDEX `xxhash`(k) USING xxhash")
         served.reload()
         client.sendall(b"get @@later\r\n" + put("a") + put("b"))
-        assert said(client, 3).endswith(STORED * 2)
+        assert response(client, 3).endswith(STORED * 2)
         sql(cluster, "ALTER TABLE test.later ADD COLUMN more INT")
         client.sendall(put("a", "1") + put("b", "1") + b"get a b\r\n")
-        assert said(client, 3).count(b"VALUE") == 2
+        assert response(client, 3).count(b"VALUE") == 2
 
 
 def test_a_killed_gate_loses_nothing(cluster: Cluster, served: Served) -> None:
@@ -263,7 +263,7 @@ def test_one_gate_of_two_is_enough(cluster: Cluster) -> None:
             served.connect() as client,
         ):
             client.sendall(put("two") + b"get two\r\n")
-            assert said(client, 2) == STORED + b"VALUE two 0 1\r\nx\r\nEND\r\n"
+            assert response(client, 2) == STORED + b"VALUE two 0 1\r\nx\r\nEND\r\n"
 
 
 def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:

@@ -61,14 +61,14 @@ def pairs(name: str) -> Iterator[tuple[bytes, bytes]]:
 
 def disagreements(cursor: pymysql.cursors.Cursor, name: str) -> list[tuple[bytes, bytes, int]]:
     charset = COLLATIONS[name].charset
-    asked = list(pairs(name))
-    literals = [tuple(f"_{charset} x'{word.hex()}' COLLATE {name}" for word in both) for both in asked]
+    requests = list(pairs(name))
+    literals = [tuple(f"_{charset} x'{word.hex()}' COLLATE {name}" for word in both) for both in requests]
     cursor.execute("SELECT " + ", ".join(f"({a} > {b}) - ({a} < {b})" for a, b in literals))
     decode, compare = CHARSETS[charset].decode, order(COLLATIONS[name]).compare
     return [
-        (a, b, int(said))
-        for (a, b), said in zip(asked, cursor.fetchone() or (), strict=True)
-        if compare(decode(a), decode(b)) != said
+        (a, b, int(reply))
+        for (a, b), reply in zip(requests, cursor.fetchone() or (), strict=True)
+        if compare(decode(a), decode(b)) != reply
     ]
 
 

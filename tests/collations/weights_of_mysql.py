@@ -71,8 +71,8 @@ def ask(cursor: Cursor, collation: str, texts: Iterable[str]) -> dict[str, Level
 
 def ask_bytes(cursor: Cursor, charset: str, collation: str) -> dict[int, tuple[int, ...]]:
     """Return what each byte of a one-byte character set weighs."""
-    asked = ", ".join(f"HEX(WEIGHT_STRING(_{charset} x'{byte:02X}' COLLATE {collation}))" for byte in range(256))
-    cursor.execute(f"SELECT {asked}")
+    requests = ", ".join(f"HEX(WEIGHT_STRING(_{charset} x'{byte:02X}' COLLATE {collation}))" for byte in range(256))
+    cursor.execute(f"SELECT {requests}")
     return {byte: tuple(bytes.fromhex(answer)) for byte, answer in enumerate(cursor.fetchone() or ())}
 
 

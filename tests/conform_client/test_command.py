@@ -27,17 +27,17 @@ def small(defect: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["no-such"], "no client matches no-such: choose one of kvref, kvref-async, pymemcache"),
         (["--only", "KC-NO*"], "no requirement matches KC-NO*"),
         (["--write", __file__, "kvref"], "--write requires a full run"),
     ],
 )
-def test_what_cannot_be_judged_is_an_error(words: list[str], said: str) -> None:
+def test_what_cannot_be_judged_is_an_error(words: list[str], message: str) -> None:
     code, output = run(*words)
     assert code == 2
-    assert said in output
+    assert message in output
 
 
 def test_clients_and_requirements_are_listed() -> None:

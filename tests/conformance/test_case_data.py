@@ -114,7 +114,7 @@ def test_a_text_is_repeated_or_joined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "received"),
     [
         ("x = [", "cases/storage.toml: "),
         ("[KV-CORE-009]\nx = []", "'KV-CORE-009', did you mean"),
@@ -150,10 +150,10 @@ def test_a_text_is_repeated_or_joined() -> None:
         ('[KV-CORE-001]\nx = [{ steps = ["reload"], on = "b" }]', "unknown field 'on'"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place_and_the_fix(written: str, said: str) -> None:
+def test_what_is_wrong_is_refused_with_its_place_and_the_fix(written: str, received: str) -> None:
     with pytest.raises(SuiteError) as raised:
         cases(written)
-    assert said in str(raised.value)
+    assert received in str(raised.value)
     assert str(raised.value).startswith("cases/storage.toml")
     assert "\n" not in str(raised.value) or "TOML" in str(raised.value)
 

@@ -90,14 +90,14 @@ def test_an_unknown_chapter_is_an_error_with_the_known_ones(conform: Run, memcac
 
 @pytest.mark.live
 def test_a_selection_without_a_case_is_an_error(conform: Run, memcached: str, tmp_path: Path) -> None:
-    for words, said in (
+    for words, reply in (
         (("--only", "KV-MAPP-001"), "no case for --only KV-MAPP-001, did you mean 'KV-MAP-001': `kvref spec --list`"),
         (("bind", "--only", "set-new"), "no case for --chapter bind --only set-new: `kvref spec --list`"),
         (("--conformance-level", "core", "--only", "KV-MAP-*"), "no case for --conformance-level core --only KV-MAP-*"),
     ):
         done = conform(memcached, *words)
         assert done.returncode == 2
-        assert f"Error: cannot judge: {said}" in done.stderr
+        assert f"Error: cannot judge: {reply}" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

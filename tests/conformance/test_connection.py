@@ -70,7 +70,7 @@ def test_silence_is_a_hang_with_what_came_before(scripted: Make, connect: Connec
     assert connect(server).ask((b"get a\r\n",), patience=0.2) == Reply(b"VALUE a", hang=True)
 
 
-def test_a_closed_connection_is_said(scripted: Make, connect: Connect) -> None:
+def test_a_closed_connection_is_reported(scripted: Make, connect: Connect) -> None:
     assert connect(scripted({b"quit": b"<close>"})).send_until_close((b"quit\r\n",)) == Reply(b"", closed=True)
 
 
@@ -126,15 +126,15 @@ def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.Monk
 def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     """Recordings read without sentinels, and duels learn theirs from the server."""
     server = scripted({b"get a": FLOOD})
-    said = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
+    received = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     begin = FLOOD[:MAX_SHOWN_BYTES]
     recording, silences = Connection(server.address), Silences(NORMAL)
     assert silences.send(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
-    assert silences.ending(recording) == f"<{said}>"
+    assert silences.ending(recording) == f"<{received}>"
     duelling, replies = Connection(server.address), Sentinels()
     replies.start(duelling, Send(("get a",), ()), (b"get a\r\n",))
     reply = replies.receive(duelling, AwaitReply((), "a", 60))
-    assert (reply, reply.note(60)) == (Reply(begin, limit=MAX_ANSWER_BYTES), said)
+    assert (reply, reply.note(60)) == (Reply(begin, limit=MAX_ANSWER_BYTES), received)
 
 
 def test_draining_ends_at_its_limit() -> None:
@@ -149,18 +149,18 @@ def test_draining_ends_at_its_limit() -> None:
                 assert connection.drain(60 if closes else 0.1) == closes
 
 
-def test_nobody_listening_is_said(unused_port: int) -> None:
+def test_nobody_listening_is_reported(unused_port: int) -> None:
     with pytest.raises(CannotJudge, match=f"cannot reach 127.0.0.1:{unused_port}: Connection refused"):
         version_line(("127.0.0.1", unused_port))
 
 
-def test_another_protocol_is_said(scripted: Make) -> None:
+def test_another_protocol_is_reported(scripted: Make) -> None:
     server = scripted(version=b"HTTP/1.1 400 Bad Request\r\n")
     with pytest.raises(CannotJudge, match="is not a memcached endpoint"):
         version_line(server.address)
 
 
-def test_an_endpoint_that_hangs_up_is_said() -> None:
+def test_an_endpoint_that_hangs_up_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def hang_up() -> None:

@@ -249,7 +249,7 @@ def judged(target: targets.Target, folder: Path, *options: str) -> tuple[dict[st
 
 
 @pytest.mark.live
-def test_a_run_tells_what_it_exercised_and_what_not(served: targets.Target, tmp_path: Path) -> None:
+def test_a_run_reports_what_it_exercised_and_what_not(served: targets.Target, tmp_path: Path) -> None:
     section, shown = judged(served, tmp_path, "--chapter", "bind", "--chapter", "separator")
     shapes, states, settings = section["key_shapes"], section["states"], section["settings"]
     assert shapes["counts"]["bind"]["@@name"] > 10

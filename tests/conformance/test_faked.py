@@ -43,13 +43,13 @@ def verdicts(address: str, names: set[str]) -> dict[str, set[str]]:
     found = endpoint.find(address, "memcached")
     features = probe(found.address, found.sentinel, flushes=False)
     judge = Judge(replace(found, features=features), deviations.load("memcached", ""), None, "", new_tag())
-    said: dict[str, set[str]] = {name: set() for name in names}
+    reply: dict[str, set[str]] = {name: set() for name in names}
     for case in all_cases():
         if not case.needs_sql() and names & set(case.requirements):
             word = judge.judge(case, "").verdict
             for name in names & set(case.requirements):
-                said[name].add(word)
-    return said
+                reply[name].add(word)
+    return reply
 
 
 @pytest.mark.parametrize(("verb", "demanded"), EFFECTS, ids=[verb for verb, _ in EFFECTS])
@@ -57,8 +57,8 @@ def test_a_verb_that_changes_nothing_fails(memcached: str, verb: str, demanded: 
     names = set(demanded.split())
     for without in (frozenset({"binary"}), FEATURES - {WORDS.get(verb, "")}):
         with faking(memcached, verb, without) as address:
-            said = verdicts(address, names)
-        assert {name for name, words in said.items() if FAILS not in words} == set(), (verb, sorted(without))
+            reply = verdicts(address, names)
+        assert {name for name, words in reply.items() if FAILS not in words} == set(), (verb, sorted(without))
 
 
 @pytest.mark.parametrize("verb", ["set", "add", "replace", "cas", "flush_all"])
@@ -72,5 +72,5 @@ def test_the_same_server_without_a_fake_conforms(memcached: str) -> None:
     names = {name for _, demanded in EFFECTS for name in demanded.split()} - {"KV-TOUCH-003"}
     names |= {"KV-EXP-001", "KV-FLUSH-004"}
     with faking(memcached, "", frozenset({"binary"})) as address:
-        said = verdicts(address, names)
-    assert {name: words for name, words in said.items() if words != {HOLDS}} == {}
+        reply = verdicts(address, names)
+    assert {name: words for name, words in reply.items() if words != {HOLDS}} == {}

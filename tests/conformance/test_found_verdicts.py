@@ -58,8 +58,8 @@ def test_a_generated_case_goes_on_after_what_it_found(in_folder: Kvref, tmp_path
     with serving("wrong", "flaky") as (address, _):
         assert in_folder(address, "--only", "KV-SEQ-001", "--examples", "30").returncode == 1
         found = {case: line for case, line in judged(tmp_path).items() if case.startswith("any-order-of-commands")}
-        asked = {line["conversation"][-1]["sent"].split(" ")[0] for line in found.values()}
-        assert {"get", "add"} <= asked, asked
+        requests = {line["conversation"][-1]["sent"].split(" ")[0] for line in found.values()}
+        assert {"get", "add"} <= requests, requests
         assert list(found)[1] == "any-order-of-commands~2"
         assert len({(line["conversation"][-1]["got"], len(line["conversation"])) for line in found.values()}) > 1
         # A get fails each time; whether an add does depends on how many came before it.

@@ -64,8 +64,8 @@ def test_words_of_no_frame_are_a_fault_of_the_suite(words: str) -> None:
 
 
 def test_replies_in_words() -> None:
-    said = "set ok opaque=7 cas=10; getk ok cas=5 flags=4 key=k value=one; incr ok cas=5 number=16"
-    assert decode(raw(ANSWER, HIT, SUM)) == said
+    received = "set ok opaque=7 cas=10; getk ok cas=5 flags=4 key=k value=one; incr ok cas=5 number=16"
+    assert decode(raw(ANSWER, HIT, SUM)) == received
     assert decode(raw(MISS, NOOP)) == 'get 0x01 "Not found"; noop ok'
     assert decode(b"") == ""
 
@@ -80,7 +80,7 @@ def test_an_empty_value_is_a_value_and_an_empty_body_is_none() -> None:
     assert decode(raw("81 1c 0000 00 00 0081 00000000 00000000 0000000000000000")) == "touch 0x81"
 
 
-def test_lengths_that_are_not_true_are_said() -> None:
+def test_lengths_that_are_not_true_are_reported() -> None:
     assert (
         decode(raw("81 00 0005 00 00 0000 00000002 00000000 0000000000000000 6b6b")) == "get ok keylen=5 key=kk value="
     )

@@ -92,9 +92,9 @@ def test_a_deviation_that_does_not_occur_has_its_own_cause() -> None:
 
 def test_the_terminal_has_a_limited_number_of_groups() -> None:
     many = [failed(f"case-{n}", exchange(f"verb{n} k\r\n", "ERROR\r\n", "OK\r\n")) for n in range(MAX_GROUPS + 3)]
-    said = lines(many)
-    assert len(said) == MAX_GROUPS + 2
-    assert said[-1] == "  3 more causes are in the report"
+    received = lines(many)
+    assert len(received) == MAX_GROUPS + 2
+    assert received[-1] == "  3 more causes are in the report"
     assert lines([Verdict("kept", "storage", (), HOLDS)]) == []
 
 
@@ -138,7 +138,7 @@ def test_the_first_byte_that_differs(got: str, allowed: tuple[str, ...], place: 
 
 
 @pytest.mark.parametrize(
-    ("got", "allowed", "said"),
+    ("got", "allowed", "received"),
     [
         ("STORED\r\n", ("NOT_STORED\r\n",), ""),
         ("a\r\nx\r\nEND\r\n", ("a\r\nb\r\nEND\r\n",), "line 2 of 3: x, expected b"),
@@ -155,5 +155,5 @@ def test_the_first_byte_that_differs(got: str, allowed: tuple[str, ...], place: 
         ("", ("a\r\nb\r\n",), "after line 0, the last one: (end), expected a"),
     ],
 )  # fmt: skip
-def test_the_part_of_a_reply_that_differs_is_named(got: str, allowed: tuple[str, ...], said: str) -> None:
-    assert differing_part(got, allowed) == said
+def test_the_part_of_a_reply_that_differs_is_named(got: str, allowed: tuple[str, ...], received: str) -> None:
+    assert differing_part(got, allowed) == received

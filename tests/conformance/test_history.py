@@ -270,7 +270,7 @@ def test_without_reports_and_history_there_is_nothing_to_do(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reply"),
     [
         (None, "No such file or directory: write it with [NAME]"),
         ("[", "endpoints.toml: "),
@@ -280,12 +280,12 @@ def test_without_reports_and_history_there_is_nothing_to_do(tmp_path: Path) -> N
         ('["../up"]\nconform = []\n', "no name"),
     ],
 )
-def test_a_list_of_endpoints_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_list_of_endpoints_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, reply: str) -> None:
     if text is not None:
         (tmp_path / "endpoints.toml").write_text(text)
     refused = history(tmp_path, "--judge")
     assert refused.exit_code == 2
-    assert said in refused.output
+    assert reply in refused.output
 
 
 def test_a_trend_has_no_point_where_nothing_was_judged(three_days: Path) -> None:

@@ -46,14 +46,14 @@ def test_an_interrupted_run_puts_the_configuration_back(tmp_path: Path) -> None:
                 break
         assert configuration(store) != before
         process.send_signal(signal.SIGINT)
-        said = process.stdout.read()
+        output = process.stdout.read()
         assert process.wait(timeout=60) == 130
         process.stdout.close()
-        assert "interrupted; the endpoint is configured as before" in said
+        assert "interrupted; the endpoint is configured as before" in output
         report = list(map(json.loads, (tmp_path / "kvref-report" / "report.jsonl").read_text().splitlines()))
         verdicts = {each["case"]: each for each in report if each["kind"] == "verdict"}
         assert verdicts["set-new"]["verdict"] == "holds"
         rest = [each for each in verdicts.values() if each["reason"] == "the run was interrupted"]
         assert {each["verdict"] for each in rest} == {"not-run"}
-        assert f"{len(rest)} not-run: the run was interrupted" in said
+        assert f"{len(rest)} not-run: the run was interrupted" in output
         assert configuration(store) == before

@@ -166,13 +166,13 @@ def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
     hole = case(
         "hole", "KV-CORE-041", send("get x\r\n", ("END\r\n", "VALUE x 0 <number>\r\n")), send("get y\r\n", "END\r\n")
     )
-    said = {b"get x": b"VALUE x 0 12\r\n", b"get y": b"VERSION 9.9.9 is no answer\r\n"}
-    first, second = judging(hole, said).conversation
+    received = {b"get x": b"VALUE x 0 12\r\n", b"get y": b"VERSION 9.9.9 is no answer\r\n"}
+    first, second = judging(hole, received).conversation
     assert (first.got, first.written) == ("VALUE x 0 12\r\n", ("get x\r\n", "VALUE x 0 <number>\r\n"))
     assert (second.passed, second.written) == (False, ("get y\r\n", "VERSION {version} is no answer\r\n"))
 
 
-def test_any_of_several_answers_is_allowed_and_facts_are_asked(judging: Judging) -> None:
+def test_any_of_several_answers_is_allowed_and_facts_are_looked_up(judging: Judging) -> None:
     several = case("several", "KV-CORE-041", send("get x\r\n", ("END\r\n", "ERROR\r\n")))
     assert judging(several, {b"get x": b"ERROR\r\n"}).verdict == HOLDS
     fact = case("fact", "KV-CORE-041", send("get x\r\n", by_fact("arith.decr_pads", yes="END\r\n", no="ERROR\r\n")))
@@ -186,7 +186,7 @@ def test_an_answer_where_none_may_come_fails(judging: Judging) -> None:
     assert judging(early, {b"set x": b""}).verdict == HOLDS
 
 
-def test_a_hang_and_a_close_are_said(judging: Judging) -> None:
+def test_a_hang_and_a_close_are_reported(judging: Judging) -> None:
     silent = case("silent", "KV-CORE-041", send("get x\r\n", "END\r\n", patience=0.2))
     assert "(the endpoint closed the connection)" in judging(silent, {b"get x": b"<close>"}).text
     stays = case("stays", "KV-CONN-008", send("quit\r\n", "", closes=True, patience=0.2))

@@ -60,8 +60,8 @@ def test_a_level_conforms_if_all_of_it_and_of_what_it_builds_on_holds() -> None:
 def test_a_verdict_counts_in_its_level_and_in_those_that_build_on_it(word: str, wanted: str) -> None:
     cases = applicable("core", "mapping", "touch-meta")
     first = applicable("mapping")[0].id
-    told = tally(cases, **{first: word})
-    assert [verdict(told, name).verdict for name in ("core", "mapping", "touch-meta")] == [
+    reported = tally(cases, **{first: word})
+    assert [verdict(reported, name).verdict for name in ("core", "mapping", "touch-meta")] == [
         "conforms",
         wanted,
         "conforms",
@@ -186,8 +186,8 @@ def test_the_badges_say_the_verdict(tmp_path: Path) -> None:
 
 
 def test_the_reports_have_the_verdicts(tmp_path: Path) -> None:
-    told = tally(applicable("core"))
-    jsonl.write(tmp_path / "report.jsonl", HEADER, told)
+    reported = tally(applicable("core"))
+    jsonl.write(tmp_path / "report.jsonl", HEADER, reported)
     footer = json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])
     core, rest = len(applicable("core")), len(of_level("core")) - len(applicable("core"))
     assert footer["conformance_levels"][0] == {
@@ -200,7 +200,7 @@ def test_the_reports_have_the_verdicts(tmp_path: Path) -> None:
         "applicable": core,
         "totals": {"holds": core, "unsupported": rest},
     }
-    html.write(tmp_path / "report.html", HEADER, told)
+    html.write(tmp_path / "report.html", HEADER, reported)
     page = (tmp_path / "report.html").read_text()
     assert (
         f'<tr><th scope="row">core</th><td>conforms</td><td>{core} passed, 0 failed, {rest} not applicable</td></tr>'

@@ -97,7 +97,7 @@ def test_answers_are_those_of_the_profile(profile: str, text: str) -> None:
     assert allowed == [[f'append 0x05 "{text}"']]
 
 
-def test_deviations_are_said() -> None:
+def test_deviations_are_reported() -> None:
     assert [each["case"] for each in exported("mysql-8.0")["cases"] if "deviates" in each]
     assert not [each["case"] for each in exported("kvref")["cases"] if "deviates" in each]
 
@@ -120,9 +120,9 @@ def test_a_reader_in_perl_judges_real_endpoints(tmp_path: Path) -> None:
     with target_or_skip("memcached") as target:
         host, port = target.address.rsplit(":", 1)
         run = ["perl", str(READER), str(file), host, port]
-        said = subprocess.run(run, capture_output=True, text=True, timeout=240, check=True).stdout.splitlines()
-        assert not [line for line in said if line.startswith("not ok")]
-        held = [line for line in said if "# SKIP" not in line]
+        shown = subprocess.run(run, capture_output=True, text=True, timeout=240, check=True).stdout.splitlines()
+        assert not [line for line in shown if line.startswith("not ok")]
+        held = [line for line in shown if "# SKIP" not in line]
         assert len(held) > 250
         text = json.loads(file.read_text())
         text["cases"] = [case(text, "set-new")]

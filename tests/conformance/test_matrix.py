@@ -45,7 +45,7 @@ from kvref_conformance_cli import matrix as cli_matrix
 STANDING = Path(__file__).parents[2] / "conformance" / "standing"
 
 
-def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
+def reported(key: str, answer: str, template: str = "", *, fits: bool = True) -> tuple[Exchange, ...]:
     """A set, and a get of it, on a key of one run."""
     sent, got = f"get {key}\r\n", answer.replace("{k}", key)
     return (
@@ -86,24 +86,24 @@ def three(tmp_path: Path) -> Grid:
     """Three endpoints: `old` and `new` answer one requirement otherwise, `broken` fails another."""
     old = write(
         tmp_path / "old",
-        verdict("same", "KV-MAP-001", HOLDS, told("z11k", SHOWN)),
-        verdict("other", "KV-MAP-002", HOLDS, told("z12k", "END\r\n")),
-        verdict("kept", "KV-MAP-003", DEVIATES, told("z13k", "ERROR\r\n", fits=False)),
-        verdict("gone", "KV-MAP-004", HOLDS, told("z14k", SHOWN)),
+        verdict("same", "KV-MAP-001", HOLDS, reported("z11k", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, reported("z12k", "END\r\n")),
+        verdict("kept", "KV-MAP-003", DEVIATES, reported("z13k", "ERROR\r\n", fits=False)),
+        verdict("gone", "KV-MAP-004", HOLDS, reported("z14k", SHOWN)),
     )
     new = write(
         tmp_path / "new",
-        verdict("same", "KV-MAP-001", HOLDS, told("z21fk", SHOWN)),
-        verdict("other", "KV-MAP-002", HOLDS, told("z22fk", SHOWN)),
-        verdict("kept", "KV-MAP-003", HOLDS, told("z23fk", SHOWN)),
+        verdict("same", "KV-MAP-001", HOLDS, reported("z21fk", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, reported("z22fk", SHOWN)),
+        verdict("kept", "KV-MAP-003", HOLDS, reported("z23fk", SHOWN)),
         verdict("gone", "KV-MAP-004", UNSUPPORTED),
         version="10.0.0",
     )
     broken = write(
         tmp_path / "broken",
-        verdict("same", "KV-MAP-001", HOLDS, told("z31k", SHOWN)),
-        verdict("other", "KV-MAP-002", HOLDS, told("z32k", SHOWN)),
-        verdict("kept", "KV-MAP-003", FAILS, told("z33k", "\xff<script>\r\n", fits=False)),
+        verdict("same", "KV-MAP-001", HOLDS, reported("z31k", SHOWN)),
+        verdict("other", "KV-MAP-002", HOLDS, reported("z32k", SHOWN)),
+        verdict("kept", "KV-MAP-003", FAILS, reported("z33k", "\xff<script>\r\n", fits=False)),
         complaints=("a row matches no case",),
     )
     return grid(column.read_all(map(str, (old, new, broken))))
@@ -139,7 +139,7 @@ def test_a_change_is_the_step_at_which_they_part(three: Grid) -> None:
 
 
 def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> None:
-    whole = told("z1k", SHOWN)
+    whole = reported("z1k", SHOWN)
     one = column.read(write(tmp_path / "one", verdict("c", "KV-MAP-001", HOLDS, whole)))
     two = column.read(write(tmp_path / "two", verdict("c", "KV-MAP-001", HOLDS, whole[:1])))
     made = grid([one, two])
@@ -151,7 +151,7 @@ def test_of_a_long_conversation_the_last_steps_are_shown(tmp_path: Path) -> None
     begin = tuple(Exchange("a", f"get {n}\r\n", ("END\r\n",), "END\r\n") for n in range(7))
     answers = {"one": "END\r\n", "two": SHOWN}
     given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, (*begin, *told("zk", answer)))))
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, (*begin, *reported("zk", answer)))))
         for name, answer in answers.items()
     ]
     text = markdown.upgrade(grid(given))
@@ -160,7 +160,7 @@ def test_of_a_long_conversation_the_last_steps_are_shown(tmp_path: Path) -> None
 
 
 def test_what_an_endpoint_says_cannot_end_the_script_of_the_page(chromium: str, tmp_path: Path) -> None:
-    report = write(tmp_path / "odd", verdict("c", "KV-MAP-001", HOLDS, told("zk", "</script><b>\r\n")))
+    report = write(tmp_path / "odd", verdict("c", "KV-MAP-001", HOLDS, reported("zk", "</script><b>\r\n")))
     file = tmp_path / "matrix.html"
     file.write_text(chapter_page(grid([column.read(report)])))
     assert r"&lt;/script&gt;&lt;b&gt;\r\n" in browser.opened(chromium, file, tmp_path, "#KV-MAP-001")
@@ -168,7 +168,11 @@ def test_what_an_endpoint_says_cannot_end_the_script_of_the_page(chromium: str, 
 
 def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
     bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
-    answers = {"mapped": (bind, *told("z1k", "END\r\n")), "plain": told("z2k", "END\r\n"), "other": told("z3k", SHOWN)}
+    answers = {
+        "mapped": (bind, *reported("z1k", "END\r\n")),
+        "plain": reported("z2k", "END\r\n"),
+        "other": reported("z3k", SHOWN),
+    }
     given = [
         column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
     ]
@@ -195,10 +199,10 @@ def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> No
     bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
     other = replace(bind, sent="bind z4m1\r\n", allowed=("NOT_FOUND\r\n",), got="NOT_FOUND\r\n")
     answers = {
-        "mapped": (bind, *told("z1k", "END\r\n")),
-        "plain": told("z2k", "END\r\n"),
-        "again": told("z3k", "END\r\n"),
-        "unbound": (other, *told("z4k", "END\r\n")),
+        "mapped": (bind, *reported("z1k", "END\r\n")),
+        "plain": reported("z2k", "END\r\n"),
+        "again": reported("z3k", "END\r\n"),
+        "unbound": (other, *reported("z4k", "END\r\n")),
     }
     given = [
         column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
@@ -254,7 +258,7 @@ def test_verdict_files_have_what_the_pages_show(three: Grid, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "reply"),
     [
         (
             "matrix.json",
@@ -270,7 +274,7 @@ def test_verdict_files_have_what_the_pages_show(three: Grid, tmp_path: Path) -> 
     ],
 )
 def test_a_verdict_file_that_does_not_fit_is_named(
-    three: Grid, tmp_path: Path, file: str, old: str | None, new: str | None, said: str
+    three: Grid, tmp_path: Path, file: str, old: str | None, new: str | None, reply: str
 ) -> None:
     written(tmp_path / "verdicts", three)
     path = tmp_path / "verdicts" / file
@@ -283,7 +287,7 @@ def test_a_verdict_file_that_does_not_fit_is_named(
     with pytest.raises(SuiteError) as refused:
         Record.read(tmp_path / "verdicts")
     assert str(refused.value).startswith(f"{path}: ")
-    assert said in str(refused.value)
+    assert reply in str(refused.value)
     assert str(refused.value).endswith(f": {record.FIX}")
 
 
@@ -293,14 +297,14 @@ def test_verdict_files_are_compared_with_the_suite(
     folder = tmp_path / "verdicts"
     read = written(folder, three)
     missing = standing.differences(read)
-    asked = {name for case in all_cases() for name in case.requirements}
-    assert missing[0].startswith(f"{len(asked) - 4} requirements that the files lack: KV-ARITH-001, ")
+    requests = {name for case in all_cases() for name in case.requirements}
+    assert missing[0].startswith(f"{len(requests) - 4} requirements that the files lack: KV-ARITH-001, ")
     assert missing[1].startswith(f"{len(all_cases())} cases that the files lack: ")
     assert missing[2:] == ["4 cases that the suite lacks: gone, kept, other, same"]
     assert standing.main([str(folder), str(tmp_path / "pending")]) == 1
     listed = (tmp_path / "pending").read_text().splitlines()
     assert listed == standing.pending(read)
-    assert len(listed) == len(asked) - 4 + len(all_cases()) + 4
+    assert len(listed) == len(requests) - 4 + len(all_cases()) + 4
     assert listed[-4:] == ["- gone", "- kept", "- other", "- same"]
     assert (
         "the files are older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
@@ -356,7 +360,7 @@ def test_a_page_says_that_its_conversations_are_left_out(
 
 def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:
     for name, key in (("one", "z1k"), ("two", "z2k")):
-        file = write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, told(key, SHOWN))) / "report.jsonl"
+        file = write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, reported(key, SHOWN))) / "report.jsonl"
         header, line, footer = map(json.loads, file.read_text().splitlines())
         for exchange in line["conversation"]:
             del exchange["written"]
@@ -405,7 +409,7 @@ def without(line: int, field: str) -> Callable[[list[str]], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reply"),
     [
         (lambda lines: [], "the file is empty"),
         (lambda lines: lines[:-1], "the report was cut off: line 2, the last one, is not a footer"),
@@ -427,10 +431,10 @@ def without(line: int, field: str) -> Callable[[list[str]], list[str]]:
         (without(-1, "complaints"), "line 3: no complaints"),
     ],
 )
-def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list[str]], list[str]], said: str) -> None:
+def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list[str]], list[str]], reply: str) -> None:
     file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
     file.write_text("\n".join(change(file.read_text().splitlines())))
-    with pytest.raises(SuiteError, match=f"{re.escape(str(file))}: {re.escape(said)}.*conform --report DIR"):
+    with pytest.raises(SuiteError, match=f"{re.escape(str(file))}: {re.escape(reply)}.*conform --report DIR"):
         column.read(file)
 
 
@@ -490,13 +494,13 @@ def test_junit_has_a_suite_for_each_endpoint(three: Grid) -> None:
 
 
 def test_a_badge_says_the_worst(three: Grid) -> None:
-    said = {each.name: json.loads(forms.badge(each)) for each in three.columns}
+    reply = {each.name: json.loads(forms.badge(each)) for each in three.columns}
     message = "3 passed, 0 failed, 0 not applicable, 1 deviates"
-    assert said["old"] == {"schemaVersion": 1, "label": "kvref kvref", "message": message, "color": "yellow"}
-    assert said["new"]["message"] == "3 passed, 0 failed, 1 not applicable"
-    assert said["new"]["color"] == "brightgreen"
-    assert said["broken"]["message"] == "2 passed, 1 failed, 0 not applicable, 1 complaint"
-    assert said["broken"]["color"] == "red"
+    assert reply["old"] == {"schemaVersion": 1, "label": "kvref kvref", "message": message, "color": "yellow"}
+    assert reply["new"]["message"] == "3 passed, 0 failed, 1 not applicable"
+    assert reply["new"]["color"] == "brightgreen"
+    assert reply["broken"]["message"] == "2 passed, 1 failed, 0 not applicable, 1 complaint"
+    assert reply["broken"]["color"] == "red"
 
 
 def test_levels_of_conformance_are_counted_by_endpoint(three: Grid) -> None:
@@ -674,7 +678,7 @@ def test_the_command_writes_every_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reply"),
     [
         (("nothing.jsonl",), "nothing.jsonl: No such file"),
         (("{report}", "--json", "-", "--junit", "-"), "only one FILE"),
@@ -683,11 +687,11 @@ def test_the_command_writes_every_form(tmp_path: Path) -> None:
         ((), "Missing argument"),
     ],
 )
-def test_bad_usage_of_the_command(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_bad_usage_of_the_command(tmp_path: Path, arguments: tuple[str, ...], reply: str) -> None:
     report = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS))
     done = CliRunner().invoke(main, ["matrix", *(each.format(report=report) for each in arguments)])
     assert done.exit_code == 2
-    assert said in done.output
+    assert reply in done.output
 
 
 @pytest.mark.live
@@ -704,7 +708,7 @@ def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
     assert {row.parts for row in grid(found).rows} > {SAME}
 
 
-def test_what_generated_conversations_found_is_told(tmp_path: Path) -> None:
+def test_what_generated_conversations_found_is_reported(tmp_path: Path) -> None:
     text = "KV-SEQ-005 [MUST] a sentence\ncase any-arguments\nseed 7\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\nagain: no"
     drawn = Verdict("any-arguments~2", "arguments", ("KV-SEQ-005",), FAILS, text=text)
     flaky = Verdict("any-order-of-commands", "commands", ("KV-SEQ-001",), FLAKY, text="seed 7; flaky\n  1  get\n")
@@ -713,11 +717,12 @@ def test_what_generated_conversations_found_is_told(tmp_path: Path) -> None:
     for name, verdicts in (("bad", [drawn, written, flaky]), ("good", [holds])):
         (tmp_path / name).mkdir()
         jsonl.write(tmp_path / name / "report.jsonl", HEADER, Tally(verdicts))
-    told = markdown.found(grid(column.read_all([str(tmp_path / "bad"), str(tmp_path / "good")])))
-    assert "3 things" not in told
-    assert "2 things on 1 of 2 endpoints." in told
+    reported = markdown.found(grid(column.read_all([str(tmp_path / "bad"), str(tmp_path / "good")])))
+    assert "3 things" not in reported
+    assert "2 things on 1 of 2 endpoints." in reported
     assert (
-        "### any-arguments~2: fails\n\n~~~~text\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\n~~~~\n" in told
+        "### any-arguments~2: fails\n\n~~~~text\n  1    a > get k\\r\\n\nrepeated: deterministic (5/5)\n~~~~\n"
+        in reported
     )
-    assert "### any-order-of-commands: flaky" in told
-    assert "## good" not in told
+    assert "### any-order-of-commands: flaky" in reported
+    assert "## good" not in reported

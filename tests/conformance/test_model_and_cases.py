@@ -56,8 +56,8 @@ class Connections:
         if name not in self._open:
             self._open[name] = self._stack.enter_context(socket.create_connection(self._server.address, timeout=5))
         connection = self._open[name]
-        asked, end = BINARY_END if binary else TEXT_END
-        connection.sendall(data + asked)
+        sent, end = BINARY_END if binary else TEXT_END
+        connection.sendall(data + sent)
         got = b""
         while not got.endswith(end):
             more = connection.recv(1 << 16)
@@ -85,13 +85,13 @@ def _judge(case: Case, profile: Profile, on: Connections) -> tuple[int, str]:
             break
         text = "".join(map(names.render, step.packets))
         got = on.ask(step.on, encode(text) if step.binary else text.encode("latin-1"), binary=step.binary)
-        said = decode(got) if step.binary else got.decode("latin-1")
+        received = decode(got) if step.binary else got.decode("latin-1")
         allowed = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
         # A command that says noreply and is beyond the model has no reply either.
         if got == BEYOND or (not got and "" not in allowed):
             break
-        if not any(names.match(each, said) for each in allowed):
-            return judged, f"{case.id}: {text!r} -> {said!r}"
+        if not any(names.match(each, received) for each in allowed):
+            return judged, f"{case.id}: {text!r} -> {received!r}"
         judged += 1
     return judged, ""
 

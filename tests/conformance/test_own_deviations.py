@@ -99,7 +99,7 @@ def test_a_row_that_names_no_case_is_a_complaint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[deviation]]\ncase = 'x'", "deviation 1: a row has a case or a requirement, and a reason"),
         ("[[deviation]]\nreason = 'x'", "a row has a case or a requirement, and a reason"),
@@ -118,12 +118,12 @@ def test_a_row_that_names_no_case_is_a_complaint() -> None:
         ("[[deviation", "mine.toml: "),
     ],
 )
-def test_a_malformed_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_malformed_list_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(CannotJudge) as refused:
         own_deviations.load(file, "kvref", "1", update=False)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert str(file) in str(refused.value)
 
 

@@ -76,11 +76,11 @@ def test_every_verdict_count_and_complaint_reaches_the_parent() -> None:
 
 
 def test_the_progress_shows_that_the_parent_waits_for_other_instances() -> None:
-    said: list[str] = []
+    reply: list[str] = []
     reader, writer = os.pipe()
 
     def wait_for(what: str) -> None:
-        said.append(what)
+        reply.append(what)
         os.write(writer, b".")
 
     def start(instance: Instance) -> object:
@@ -92,7 +92,7 @@ def test_the_progress_shows_that_the_parent_waits_for_other_instances() -> None:
     started.judge(cast("Any", [["a"]]))
     os.close(reader)
     os.close(writer)
-    assert said[0] == "cases on other instances: 2"
+    assert reply[0] == "cases on other instances: 2"
 
 
 def test_more_verdicts_than_a_pipe_holds_block_nobody() -> None:
@@ -123,7 +123,7 @@ def test_a_process_that_dies_is_a_suite_error() -> None:
         started.judge(cast("Any", [["a"]]))
 
 
-def test_batches_are_neighbours_of_one_group() -> None:
+def test_batches_are_adjacent_in_one_group() -> None:
     items = cast("Any", ["a1", "a2", "b1", "a3"])
     assert batches_of(items, lambda item: cast("Any", item)[0]) == [["a1", "a2"], ["b1"], ["a3"]]
 

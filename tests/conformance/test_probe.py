@@ -96,11 +96,11 @@ def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:
 )
 def test_what_a_probe_finds(name: str, missing: set[str]) -> None:
     with target_or_skip(name) as target:
-        asked = endpoint.find(target.address, "memcached")
-        features = probe(asked.address, asked.sentinel, flushes=True)
+        requests = endpoint.find(target.address, "memcached")
+        features = probe(requests.address, requests.sentinel, flushes=True)
     assert {each for each, there in features.there.items() if not there} == missing
-    assert {each for each, said in features.refused.items() if said} == missing
-    written = as_toml("memcached", asked.version, features)
+    assert {each for each, reply in features.refused.items() if reply} == missing
+    written = as_toml("memcached", requests.version, features)
     assert all(f"{each} = false # it " in written for each in missing)
 
 

@@ -94,7 +94,7 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
         "started": "2026-01-01T00:00:00Z",
     }
     common = {"kind": "verdict", "requirements": ["KV-CORE-041"], "reason": "why", "duration": 0.5}
-    said = [
+    reply = [
         {
             "on": "a",
             "sent": "get x\r\n",
@@ -104,14 +104,14 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
             "written": ["get {k}\r\n", ""],
         }
     ]
-    assert holds == {**common, "case": "case-0", "chapter": "storage", "verdict": "holds", "conversation": said}
+    assert holds == {**common, "case": "case-0", "chapter": "storage", "verdict": "holds", "conversation": reply}
     assert fails == {
         **common,
         "case": "case-1",
         "chapter": "bind",
         "verdict": "fails",
         "text": "text of fails",
-        "conversation": said,
+        "conversation": reply,
     }
     assert footer["totals"] == dict.fromkeys(VERDICTS, 0) | {"holds": 1, "fails": 1}
     assert (footer["complaints"], footer["exit_code"]) == (["odd"], 1)

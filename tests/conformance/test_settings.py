@@ -47,7 +47,7 @@ def test_equal_settings_need_one_start_and_none_bring_back_what_was(scripted: Ca
     assert (starts.prepared, starts.connections) == (3, 3)
 
 
-def test_a_refusal_is_the_reason_of_every_case_and_asked_once(scripted: Callable[..., Any]) -> None:
+def test_a_refusal_is_the_reason_of_every_case_and_queried_once(scripted: Callable[..., Any]) -> None:
     starts = Starts("no setting 'x'")
     settings = Settings(scripted().address, starts.restart, starts.prepare, starts.connect)
     for _ in range(2):

@@ -96,19 +96,19 @@ def test_another_text_is_no_dsn(dsn: str) -> None:
         connect(dsn, "8.0.33")
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotJudge, match=r"no file .*nothing.sqlite"):
         connect(f"sqlite:///{tmp_path}/nothing.sqlite", "8.0.33")
 
 
-def test_a_file_that_is_no_store_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     path.write_text("no database at all, whatever its name says, and long enough to be read as one")
     with pytest.raises(CannotJudge, match="is not a store of kvref"):
         connect(f"sqlite:///{path}", "8.0.33")
 
 
-def test_an_unreachable_mysql_is_said(unused_port: int) -> None:
+def test_an_unreachable_mysql_is_reported(unused_port: int) -> None:
     with pytest.raises(CannotJudge, match=rf"cannot use the MySQL server at 127.0.0.1:{unused_port}"):
         connect(f"mysql://root:secret@127.0.0.1:{unused_port}/", "8.0.33")
 

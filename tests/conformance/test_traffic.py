@@ -92,7 +92,7 @@ def test_commands_one_by_one_have_the_same_replies() -> None:
     assert [(each.command.data, each.reply or None) for each in found if each.command] == TALK
 
 
-def test_what_no_command_asked_for_has_none() -> None:
+def test_what_no_command_requested_has_none() -> None:
     dialogue = Dialogue()
     (exchange,) = dialogue.received(b"ERROR\r\n")
     assert (exchange.command, exchange.reply) == (None, b"ERROR\r\n")
@@ -347,7 +347,7 @@ def test_a_recording_that_was_cut_off_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "response"),
     [
         (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0"], "add --out FILE"),
         (["record", "here.jsonl", "--proxy", "127.0.0.1:0", "--out", "x"], "followed by the address of the server"),
@@ -363,12 +363,12 @@ def test_a_recording_that_was_cut_off_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_cannot_be_combined_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], response: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert said in done.output
+    assert response in done.output
     assert list(tmp_path.iterdir()) == []
 
 

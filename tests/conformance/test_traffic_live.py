@@ -41,9 +41,9 @@ def proxy(server: str, out: Path, *options: str) -> Iterator[tuple[str, int]]:
             host, port = line.split()[1].rsplit(":", 1)
             yield host, int(port)
             os.kill(run.pid, signal.SIGINT)
-            said, complaints = run.communicate(timeout=20)
+            response, complaints = run.communicate(timeout=20)
             assert run.returncode == 0, complaints
-            assert f"{CLIENTS + 1} connections" in said
+            assert f"{CLIENTS + 1} connections" in response
         finally:
             run.kill()
 

@@ -43,7 +43,7 @@ def complete(reply: bytes) -> bool:
 
 
 def test_the_text_protocol_is_answered() -> None:
-    asked = {
+    queries = {
         "set k 7 0 3\r\none\r\n": "STORED\r\n",
         "gets k none\r\n": "VALUE k 7 3 1\r\none\r\nEND\r\n",
         "cas k 0 0 1 9\r\nx\r\n": "EXISTS\r\n",
@@ -59,12 +59,12 @@ def test_the_text_protocol_is_answered() -> None:
         "get n\r\n": "END\r\n",
         "version\r\n": ERROR,
     }
-    replies = talk([each.encode() for each in asked])
-    assert [each.decode() for each in replies] == list(asked.values())
+    replies = talk([each.encode() for each in queries])
+    assert [each.decode() for each in replies] == list(queries.values())
 
 
 def test_frames_are_answered_with_their_opaque() -> None:
-    asked = {
+    queries = {
         "set key=k flags=3 opaque=7 value=a b%0d": "set ok opaque=7 cas=1",
         "getk key=k opaque=8": "getk ok opaque=8 cas=1 flags=3 key=k value=a b%0d",
         "set key=k cas=9 value=x": '"Data exists for key"',
@@ -74,13 +74,13 @@ def test_frames_are_answered_with_their_opaque() -> None:
         "delete key=none": '"Not found"',
         "version opaque=4": f'version 0x83 opaque=4 "{BEYOND.decode()}"',
     }
-    replies = [decode(each) for each in talk([encode(each) for each in asked])]
+    replies = [decode(each) for each in talk([encode(each) for each in queries])]
     # The numbers that the model gives are its own.
-    assert all(reply.endswith(expected) for reply, expected in zip(replies, asked.values(), strict=True)), replies
+    assert all(reply.endswith(expected) for reply, expected in zip(replies, queries.values(), strict=True)), replies
 
 
 def test_meta_commands_are_answered_in_the_form_that_the_model_writes() -> None:
-    asked = {
+    queries = {
         "ms k 3 F5 T0 c\r\none\r\n": "HD c1\r\n",
         "mg k v f c k\r\n": "VA 3 f5 c1 kk\r\none\r\n",
         "mg k s t\r\n": ERROR,
@@ -88,10 +88,10 @@ def test_meta_commands_are_answered_in_the_form_that_the_model_writes() -> None:
         "ma n v c D1 N0 J5\r\n": "VA 1 c2\r\n5\r\n",
         "md k\r\n": "HD\r\n",
     }
-    replies = [each.decode() for each in talk([each.encode() for each in asked])]
-    found = dict(zip(asked, replies, strict=True))
+    replies = [each.decode() for each in talk([each.encode() for each in queries])]
+    found = dict(zip(queries, replies, strict=True))
     assert found.pop("ms k 1 F0 T0 C8 c\r\nx\r\n") == ERROR  # the number behind a refusal is not determined
-    assert found == {key: value for key, value in asked.items() if key in found}
+    assert found == {key: value for key, value in queries.items() if key in found}
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_the_names_of_mappings_are_not_in_a_recording(profile: str, reply: str) 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "received"),
     [
         (["--model", "kvref"], "--model replays recorded traffic"),
         (["--model", "no-such"], "'no-such' is not one of"),
     ],
 )
-def test_the_model_is_for_recorded_traffic(words: list[str], said: str) -> None:
+def test_the_model_is_for_recorded_traffic(words: list[str], received: str) -> None:
     result = CliRunner().invoke(main, ["replay", *words])
     assert result.exit_code == 2
-    assert said in result.output
+    assert received in result.output

@@ -354,10 +354,10 @@ def test_text_of_the_database_changes_no_terminal(tmp_path: Path) -> None:
     folder = tmp_path / EVIL
     folder.mkdir()
     file = configured(folder, rows, table, trigger)
-    said = doctor("--store", f"sqlite:///{file}")
-    assert said.exit_code == 1, said.output
-    assert said.output.replace("\n", "").isprintable()
-    assert "\\x1b[2J" in said.output
+    reply = doctor("--store", f"sqlite:///{file}")
+    assert reply.exit_code == 1, reply.output
+    assert reply.output.replace("\n", "").isprintable()
+    assert "\\x1b[2J" in reply.output
     machine = doctor("--store", f"sqlite:///{file}", "--json", "-").stdout
     assert machine.replace("\n", "").isprintable()
     assert {each["name"] for each in json.loads(machine)["rows"]} == rows.keys()

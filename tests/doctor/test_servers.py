@@ -108,7 +108,7 @@ def test_a_server_whose_rows_are_all_good(database: SQLServer) -> None:
 
 
 @pytest.mark.nightly
-def test_a_dump_is_told_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
+def test_a_dump_is_reported_as_its_server(shop: SQLServer, mysqldump: Path, tmp_path: Path) -> None:
     here = record("--store", shop.dsn)
     dump = record(dumped(mysqldump, shop, tmp_path, "--databases", "innodb_memcache", "test", "shop"))
     hold(dump)

@@ -116,9 +116,9 @@ def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
         world = world_of(1, number, configuration)
         closed = all(each.table.is_closed for each in world.usable if each.table)
         for place in range(number, number + 8):
-            said = [
+            reply = [
                 bytes_of(step) for step in script_of(1, place, 30, configuration, world).steps if isinstance(step, Send)
             ]
-            counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
+            counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in reply)
     assert counted[True] > 20
     assert counted[False] == 0

@@ -100,6 +100,6 @@ def test_other_cells_are_a_difference(cell: list[object]) -> None:
     assert differing_rows(WORLD, TABLE, [["a", 1, 5, 1000]], [cell], Counted()) == ([["a", 1, 5, 1000]], [cell])
 
 
-def test_a_missing_row_is_told_alone() -> None:
+def test_a_missing_row_is_reported_alone() -> None:
     left = [["a", 1, 5, 0], ["b", 1, 6, 0]]
     assert differing_rows(WORLD, TABLE, left, left[:1], Counted()) == ([["b", 1, 6, 0]], [])

@@ -68,22 +68,22 @@ def test_anything_else_is_a_difference_and_has_a_name(left: bytes, right: bytes,
 
 def test_a_row_explains_one_field_and_no_other() -> None:
     rows = known_differences.load(["mysql-8.0"])
-    asked = "getk key=@>aaaa"
+    requests = "getk key=@>aaaa"
     zeros, record = reply("getk", key="b%00%00", value="v", cas=3), reply("getk", key="b7x", value="v", cas=8)
-    assert explained_frames(asked, record, zeros, rows) == ["record-behind-the-key"]
+    assert explained_frames(requests, record, zeros, rows) == ["record-behind-the-key"]
     assert explained_frames("getk key=aaaa", record, zeros, rows) is None
     for other in (
         reply("getk", key="c7x", value="v"),
         reply("getk", key="b7x", value="w"),
         reply("getk", 1, "b7x"),
     ):
-        assert explained_frames(asked, other, reply("getk", key="b%00%00", value="v"), rows) is None
+        assert explained_frames(requests, other, reply("getk", key="b%00%00", value="v"), rows) is None
 
 
 def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> None:
-    rows, asked = known_differences.load(["mysql-5.6"]), "incr key=k"
-    assert explained_frames(asked, reply("incr", value="garbage!"), reply("incr", value="%00" * 8), rows)
-    assert not explained_frames(asked, reply("incr", value="garbage!"), reply("incr", value="%00" * 7 + "1"), rows)
+    rows, requests = known_differences.load(["mysql-5.6"]), "incr key=k"
+    assert explained_frames(requests, reply("incr", value="garbage!"), reply("incr", value="%00" * 8), rows)
+    assert not explained_frames(requests, reply("incr", value="garbage!"), reply("incr", value="%00" * 7 + "1"), rows)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
         for number in (*range(0, 20 * IN_ONE_WORLD, 17), IN_ONE_WORLD - 1)
     ]
     steps = [step for script in scripts for step in script.steps]
-    said = Counter(bytes_of(step).split(b" ")[0] for step in steps if isinstance(step, Send))
+    reply = Counter(bytes_of(step).split(b" ")[0] for step in steps if isinstance(step, Send))
     verbs = {
         b"get",
         b"gets",
@@ -124,8 +124,8 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
         b"decr",
         b"delete",
     }
-    assert all(said[verb] > 10 for verb in verbs)
-    assert said[b"bind"] > 10
+    assert all(reply[verb] > 10 for verb in verbs)
+    assert reply[b"bind"] > 10
     assert any(len(step.packets) > 1 for step in steps if isinstance(step, Send))
     assert any(isinstance(sent(step), list) for step in steps if isinstance(step, Send))
     words = Counter(step.statement.split()[0] for step in steps if isinstance(step, Sql))

@@ -39,7 +39,7 @@ def smallest(protocol: str, differs: Callable[[Script], bool]) -> Script:
     raise AssertionError("no conversation of a hundred differs")
 
 
-def said(script: Script) -> list[bytes]:
+def reply(script: Script) -> list[bytes]:
     return [bytes_of(step) for step in script.steps if isinstance(step, Send)]
 
 
@@ -52,23 +52,23 @@ def said(script: Script) -> list[bytes]:
     ],
 )
 def test_one_command_is_left_of_one_that_differs(pattern: bytes, wanted: bytes) -> None:
-    small = smallest("text", lambda script: re.search(pattern, b"".join(said(script))) is not None)
-    (line,) = said(small)
+    small = smallest("text", lambda script: re.search(pattern, b"".join(reply(script))) is not None)
+    (line,) = reply(small)
     assert re.fullmatch(wanted, line), line
     assert not any(row.startswith("INSERT") for row in small.rows)
 
 
 def test_two_commands_that_need_each_other_are_left() -> None:
     def differs(script: Script) -> bool:
-        lines = b"".join(said(script))
+        lines = b"".join(reply(script))
         return 0 <= lines.find(b"decr ") < lines.rfind(b"prepend ")
 
-    assert len(said(smallest("text", differs))) <= 2
+    assert len(reply(smallest("text", differs))) <= 2
 
 
 def test_one_frame_is_left_of_one_that_differs() -> None:
-    small = smallest("binary", lambda script: any(b"\x80\x05" in data for data in said(script)))
-    (frame,) = said(small)
+    small = smallest("binary", lambda script: any(b"\x80\x05" in data for data in reply(script)))
+    (frame,) = reply(small)
     assert frame[:2] == b"\x80\x05"
     assert len(frame) < 2 * 24 + 30
 

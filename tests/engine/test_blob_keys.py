@@ -76,8 +76,8 @@ def test_a_batch_sees_its_own_writes_of_the_row_and_commits_them(
 ) -> None:
     endpoint = odd(harness, profile, column, ROW)
     endpoint.batch(BATCH, BATCH, level)
-    said = endpoint.say(b"set cc 0 0 1\r\n3\r\nget cc\r\nincr cc 1\r\n")
-    assert said == b"STORED\r\nVALUE cc 0 1\r\n3\r\nEND\r\n4\r\n"
+    received = endpoint.say(b"set cc 0 0 1\r\n3\r\nget cc\r\nincr cc 1\r\n")
+    assert received == b"STORED\r\nVALUE cc 0 1\r\n3\r\nEND\r\n4\r\n"
     assert endpoint.say(b"get @@odd.cc\r\n", "b") == (
         b"VALUE @@odd.cc 0 1\r\n4\r\nEND\r\n" if level == 0 else b"VALUE @@odd.cc 0 2\r\n19\r\nEND\r\n"
     )

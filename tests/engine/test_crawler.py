@@ -104,8 +104,8 @@ def test_the_switch_is_for_all_connections(harness: Make) -> None:
     endpoint = harness("kvref", *ROWS)  # [crawler-003]
     runs, disabled = b"ERROR failed to start lru crawler thread\r\n", b"CLIENT_ERROR lru crawler disabled\r\n"
     assert endpoint.say(b"lru_crawler enable\r\nlru_crawler disable\r\nlru_crawler disable\r\n") == runs + b"OK\r\n" * 2
-    asked = b"lru_crawler metadump all\r\nlru_crawler metadump x\r\nlru_crawler crawl x\r\nlru_crawler sleep 0\r\n"
-    assert endpoint.say(asked, "b") == disabled * 3 + b"OK\r\n"
+    requests = b"lru_crawler metadump all\r\nlru_crawler metadump x\r\nlru_crawler crawl x\r\nlru_crawler sleep 0\r\n"
+    assert endpoint.say(requests, "b") == disabled * 3 + b"OK\r\n"
     assert endpoint.say(b"lru_crawler enable\r\nlru_crawler metadump 1\r\nlru_crawler metadump ,\r\n", "b") == (
         b"OK\r\nEND\r\nNOTSTARTED no items to crawl\r\n"
     )

@@ -53,7 +53,7 @@ def test_a_time_that_the_mapping_cannot_keep_is_refused_before_anything_is_writt
     assert says(endpoint, "mg k v\nmg new") == "VA 1 5 EN"
 
 
-def test_a_row_without_a_cas_number_is_told_by_its_time(harness: Make) -> None:
+def test_a_row_without_a_cas_number_is_reported_by_its_time(harness: Make) -> None:
     endpoint = harness("kvref", f"INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', {NOW + 9})")
     assert says(endpoint, "mg k R30\nmg k R30") == "HD W HD Z"
     endpoint.sql.execute("UPDATE demo_test SET c5 = c5 + 1")
@@ -106,7 +106,7 @@ def test_what_is_switched_off_is_answered_as_if_done(harness: Make) -> None:
     )
 
 
-def test_a_refusal_of_the_table_is_told(harness: Make) -> None:
+def test_a_refusal_of_the_table_is_reported(harness: Make) -> None:
     trigger = "CREATE TRIGGER no BEFORE UPDATE ON demo_test BEGIN SELECT RAISE(ABORT, 'not this one'); END"
     endpoint = harness("kvref", trigger)
     assert says(endpoint, "mg AA T9\nmd AA I\nma AA\nmg AA v").count("SERVER_ERROR not this one") == 2

@@ -39,13 +39,16 @@ CREATES = {
 @pytest.mark.parametrize("sql", [(), TIMELESS], ids=["column", "no-column"])
 def test_an_item_is_over_at_once(harness: Make, sql: tuple[str, ...], policy: str) -> None:
     endpoint = harness("kvref", *sql, POLICY.format(policy))
-    for asked, answer in ENDS.items():
-        assert endpoint.say(b"set k 0 0 1\r\n5\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\n5\r\nEND\r\n", asked
-        assert (asked, endpoint.say(asked)) == (asked, answer)
-        assert (asked, endpoint.say(b"get k\r\nmg k v\r\ntouch k 0\r\n")) == (asked, b"END\r\nEN\r\nNOT_FOUND\r\n")
-    for asked, answer in CREATES.items():
-        assert (asked, endpoint.say(asked)) == (asked, answer)
-        assert (asked, endpoint.say(b"get n\r\nmg n v\r\n")) == (asked, b"END\r\nEN\r\n")
+    for requests, answer in ENDS.items():
+        assert endpoint.say(b"set k 0 0 1\r\n5\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\n5\r\nEND\r\n", requests
+        assert (requests, endpoint.say(requests)) == (requests, answer)
+        assert (requests, endpoint.say(b"get k\r\nmg k v\r\ntouch k 0\r\n")) == (
+            requests,
+            b"END\r\nEN\r\nNOT_FOUND\r\n",
+        )
+    for requests, answer in CREATES.items():
+        assert (requests, endpoint.say(requests)) == (requests, answer)
+        assert (requests, endpoint.say(b"get n\r\nmg n v\r\n")) == (requests, b"END\r\nEN\r\n")
 
 
 def test_a_batch_takes_it_back_with_the_rest(harness: Make) -> None:
@@ -70,9 +73,9 @@ def test_the_row_is_kept_where_a_column_says_that_it_is_over(harness: Make) -> N
 def test_a_condition_comes_first(harness: Make) -> None:
     endpoint = harness("kvref", *TIMELESS)
     endpoint.say(b"set k 0 0 1\r\n5\r\n")
-    asked = (
+    requests = (
         b"add k 0 -1 1\r\nx\r\ncas k 0 -1 1 99999\r\nx\r\nreplace n 0 -1 1\r\nx\r\nms k 9 T-1 C99999\r\n123456789\r\n"
     )
-    assert endpoint.say(asked) == b"NOT_STORED\r\nEXISTS\r\nNOT_STORED\r\nEX\r\n"
+    assert endpoint.say(requests) == b"NOT_STORED\r\nEXISTS\r\nNOT_STORED\r\nEX\r\n"
     assert endpoint.say(b"get k\r\n") == b"VALUE k 0 1\r\n5\r\nEND\r\n"
     assert endpoint.say(b"append k 0 -1 1\r\nx\r\nget k\r\n") == b"STORED\r\nVALUE k 0 2\r\n5x\r\nEND\r\n"

@@ -230,7 +230,7 @@ BINARY = frame(0x01, b"new", bytes(8), b"x"), frame(0x00, b"zz")
 
 
 @pytest.mark.parametrize(
-    ("profile", "asked", "counted"),
+    ("profile", "requests", "counted"),
     [
         ("mysql-8.0", b"get @>b@<x\r\n", True), ("mysql-8.0", b"get @>z\r\n", True),
         ("mysql-8.0", b"get @@aaa.@>b\r\n", False), ("mysql-8.0", b"get @@aaa.@>z\r\n", True),
@@ -251,13 +251,13 @@ BINARY = frame(0x01, b"new", bytes(8), b"x"), frame(0x00, b"zz")
     ],
 )  # fmt: skip
 def test_a_get_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end(
-    harness: Make, profile: str, asked: bytes, counted: bool
+    harness: Make, profile: str, requests: bytes, counted: bool
 ) -> None:
     # Seen on both versions with batches of 7 reads: behind such gets the commit came as many reads later.
     served = harness(profile, *ROWS, EXPIRED)
     served.batch(9, 3)
-    write, read = BINARY if asked[:1] == b"\x80" else TEXT
-    for data in (write, asked, asked, read):
+    write, read = BINARY if requests[:1] == b"\x80" else TEXT
+    for data in (write, requests, requests, read):
         served.say(data)
     assert bool(served.rows("SELECT 1 FROM demo_test WHERE c1 = 'new'")) == counted
     for _ in range(2):
@@ -266,14 +266,14 @@ def test_a_get_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"), [(b"get @@aaa.@>=b\r\n", 3), (b"get b @@aaa\r\n", 3), (b"get b " + b"x" * 251 + b"\r\n", 3), (b"get b\r\n", 2)]
+    ("requests", "kept"), [(b"get @@aaa.@>=b\r\n", 3), (b"get b @@aaa\r\n", 3), (b"get b " + b"x" * 251 + b"\r\n", 3), (b"get b\r\n", 2)]
 )  # fmt: skip
 def test_a_get_that_does_not_count_begins_the_snapshot_of_the_reads_that_do(
-    harness: Make, asked: bytes, kept: int
+    harness: Make, requests: bytes, kept: int
 ) -> None:
     served = harness("mysql-8.0", *ROWS)
     served.batch(9, 3, level=2)
-    served.say(asked)
+    served.say(requests)
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
     assert [b"vb" in served.say(b"get b\r\n") for _ in range(4)] == [n < kept for n in range(4)]
 

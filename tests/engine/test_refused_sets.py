@@ -16,16 +16,16 @@ TOO_WIDE = b"SERVER_ERROR object too large for cache: column c2 takes 1024 chara
 WIDE, WIDER = LARGE % (1025, b"v" * 1025), LARGE % ((1 << 20) + 1, b"v" * ((1 << 20) + 1))
 
 
-@pytest.mark.parametrize("asked", [WIDE, WIDER, LARGE % (2, b"\xff\xfe")], ids=["column", "limit", "charset"])
+@pytest.mark.parametrize("requests", [WIDE, WIDER, LARGE % (2, b"\xff\xfe")], ids=["column", "limit", "charset"])
 @pytest.mark.parametrize("policy", ["innodb_only", "caching"])
-def test_the_old_item_is_gone(harness: Make, policy: str, asked: bytes) -> None:
+def test_the_old_item_is_gone(harness: Make, policy: str, requests: bytes) -> None:
     endpoint = harness("kvref", POLICY.format(policy))
     endpoint.say(b"set AA 8 0 12\r\nHELLO, HELLO\r\n")
     assert endpoint.say(b"get AA\r\n") == OLD
-    assert endpoint.say(asked).startswith(b"SERVER_ERROR")
+    assert endpoint.say(requests).startswith(b"SERVER_ERROR")
     assert endpoint.say(b"get AA\r\n") == b"END\r\n"
     assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'AA'") == []
-    assert endpoint.say(asked.replace(b"set AA", b"set @@aaa.new")).startswith(b"SERVER_ERROR")
+    assert endpoint.say(requests.replace(b"set AA", b"set @@aaa.new")).startswith(b"SERVER_ERROR")
 
 
 def test_other_verbs_leave_it(harness: Make) -> None:

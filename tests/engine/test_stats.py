@@ -78,8 +78,8 @@ def test_only_the_plugin_counts_a_prefix_as_another_of_its_bucket_that_begins_wi
     counted = {profile: [b"PREFIX egb get 2 hit 0 set 0 del 0"] for profile in ALL}  # [count-013]
     counted["kvref"] = [b"PREFIX e get 1 hit 0 set 0 del 0", b"PREFIX egb get 1 hit 0 set 0 del 0"]
     for profile, lines in counted.items():
-        said = harness(profile).say(b"stats detail on\r\nget egb:1\r\nget e:1\r\nstats detail dump\r\n")
-        assert said == b"\r\n".join([b"OK", b"END", b"END", *lines, b"END", b""])
+        reply = harness(profile).say(b"stats detail on\r\nget egb:1\r\nget e:1\r\nstats detail dump\r\n")
+        assert reply == b"\r\n".join([b"OK", b"END", b"END", *lines, b"END", b""])
 
 
 @pytest.mark.parametrize(

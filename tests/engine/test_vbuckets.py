@@ -11,7 +11,7 @@ from kvref.protocol.replies import ClientError, Line, Reply, Status
 TOO_LARGE, OUT_OF_RANGE = ClientError("Key is too large."), ClientError("Value out of range.")
 
 
-def test_a_state_is_set_told_and_taken_back() -> None:
+def test_a_state_is_set_reported_and_taken_back() -> None:
     states = VBuckets()
     assert states.answer(c.VBucket("get", b"0")) == Line(b"active")
     assert states.answer(c.VBucket("get", b"7")) == Line(b"dead")

@@ -41,8 +41,8 @@ def fault(request: pytest.FixtureRequest) -> Iterator[Fault]:
     yield tried
     report = request.node.stash.get(_OUTCOME, None)
     if report is None or report.outcome == "failed":
-        said = getattr(getattr(report, "longrepr", None), "reprcrash", None)
-        append(tried.record(failed=(said.message if said else "it ended early").splitlines()[0]))
+        reply = getattr(getattr(report, "longrepr", None), "reprcrash", None)
+        append(tried.record(failed=(reply.message if reply else "it ended early").splitlines()[0]))
     elif report.outcome == "skipped":
         append(tried.record(not_run=str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "skipped"))
     else:

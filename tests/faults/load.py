@@ -131,18 +131,18 @@ class Client(threading.Thread):
         return [count for count in counts if self.after(count) == own]
 
     def _round(self) -> bool:
-        asked = [self._next() for _ in range(self._random.randint(1, self._mix.depth))]
+        queries = [self._next() for _ in range(self._random.randint(1, self._mix.depth))]
         try:
-            self._socket.sendall(b"".join(line for line, _ in asked))
-            for line, check in asked:
+            self._socket.sendall(b"".join(line for line, _ in queries))
+            for line, check in queries:
                 reply = self._in.readline()
                 if reply.startswith(b"VALUE "):
                     reply += self._in.read(int(reply.split()[3]) + len(b"\r\nEND\r\n"))
                 if not reply.endswith(b"\r\n") or (reply.startswith(b"VALUE ") and not reply.endswith(b"END\r\n")):
                     return False
-                said = check(reply)
-                if said:
-                    self.wrong.append(f"{line!r}: {reply!r}: {said}")
+                received = check(reply)
+                if received:
+                    self.wrong.append(f"{line!r}: {reply!r}: {received}")
                 self.acknowledged += 1
         except OSError:
             return False

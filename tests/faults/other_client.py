@@ -34,10 +34,10 @@ class OtherClient(threading.Thread):
             while not self._enough.is_set():
                 value = b"%d" % self.rounds
                 begun = time.monotonic()
-                said = ask(self._client, b"set beside 0 0 %d\r\n%s\r\nget beside\r\n" % (len(value), value))
+                output = ask(self._client, b"set beside 0 0 %d\r\n%s\r\nget beside\r\n" % (len(value), value))
                 self.longest = max(self.longest, time.monotonic() - begun)
-                if said != b"STORED\r\nVALUE beside 0 %d\r\n%s\r\nEND\r\n" % (len(value), value):
-                    self.wrong.append(said)
+                if output != b"STORED\r\nVALUE beside 0 %d\r\n%s\r\nEND\r\n" % (len(value), value):
+                    self.wrong.append(output)
                 self.rounds += 1
                 self._enough.wait(_PAUSE)
 

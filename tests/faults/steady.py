@@ -89,19 +89,19 @@ class Steady(threading.Thread):
         line, answer, after = self._next(key, self._values.get(key))
         self.tried += 1
         begun = time.monotonic()
-        said = ask_line(self._socket, line)
+        received = ask_line(self._socket, line)
         self.longest = max(self.longest, time.monotonic() - begun)
-        if said == answer:
+        if received == answer:
             self._values[key] = after
             self.acknowledged += 1
             return
-        if said is not None and said.startswith(b"SERVER_ERROR"):
-            self.errors[said.decode()] += 1
-        elif said is None:
+        if received is not None and received.startswith(b"SERVER_ERROR"):
+            self.errors[received.decode()] += 1
+        elif received is None:
             self.ended = True
         else:
-            self.wrong.append(f"{line!r}: {said!r} instead of {answer!r}")
-        if said is None or UNKNOWN in said:
+            self.wrong.append(f"{line!r}: {received!r} instead of {answer!r}")
+        if received is None or UNKNOWN in received:
             self.unsure[key] = {self._values.pop(key, None), after}
             self._names[self._names.index(key)] = f"{self.name}.{self._made}"
             self._made += 1

@@ -107,15 +107,15 @@ def test_idle_commit_and_lock_waits_take_no_note_of_the_clock(fault: Fault, stor
             served.until_state("conn_io_queue")
             clock.set(ahead)
             waiter.settimeout(0.2)
-            said = b""
-            while not said:
+            reply = b""
+            while not reply:
                 assert time.monotonic() - begun < 8, "the wait for the lock does not end"
                 assert ask(holder, b"get held\r\n").startswith(b"VALUE held")
                 try:
-                    said = waiter.recv(100)
+                    reply = waiter.recv(100)
                 except TimeoutError:
                     continue
-            assert said == b"SERVER_ERROR lock wait timeout\r\n"
+            assert reply == b"SERVER_ERROR lock wait timeout\r\n"
             assert time.monotonic() - begun > 1.5
             fault.most("lock_wait_s", time.monotonic() - begun)
             # And then the batch is idle.

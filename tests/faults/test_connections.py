@@ -87,20 +87,20 @@ def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
                 assert_rests(*pids)
             until(lambda: can_connect(served.port))
             fault.cycles += 1
-        told = sum("ulimit -n" in line for line in served.log)
-        assert 1 <= told <= workers * 2 + (time.monotonic() - begun) / 10, "".join(served.log)
+        reported = sum("ulimit -n" in line for line in served.log)
+        assert 1 <= reported <= workers * 2 + (time.monotonic() - begun) / 10, "".join(served.log)
 
 
 def is_served(client: socket.socket) -> bool:
     """Return whether a connection is served; else it must be closed, before or behind a word on why."""
     try:
         client.sendall(b"version\r\n")
-        said = client.recv(100)
-        if said.startswith(b"VERSION"):
+        reply = client.recv(100)
+        if reply.startswith(b"VERSION"):
             return True
-        while said:
-            assert b"VERSION" not in said
-            said = client.recv(100)
+        while reply:
+            assert b"VERSION" not in reply
+            reply = client.recv(100)
     except (ConnectionResetError, BrokenPipeError):
         pass
     return False

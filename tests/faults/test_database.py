@@ -41,8 +41,8 @@ def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callab
                 ends()
                 fault.most("back_after_s", all_go_on(writers, GOES_ON))
                 fault.cycles += 1
-        said = {text for writer in writers for text in writer.errors}
-        assert not [text for text in said if not CAUSE.search(text)], said
+        reply = {text for writer in writers for text in writer.errors}
+        assert not [text for text in reply if not CAUSE.search(text)], reply
         assert fault.figures["longest_answer_s"] <= LONGEST
         found = [text for writer in writers for text in writer.wrong_rows(store.rows())]
         fault.lost += len(found)

@@ -42,10 +42,10 @@ def test_every_fault_has_one_test_and_every_test_a_fault() -> None:
 def test_a_fault_is_described_for_an_operator(name: str) -> None:
     fault = Fault(**described()[name])
     assert 0 < fault.short < fault.full
-    said = fault.record()["expected"]
-    assert said[0].isupper()
-    assert said.endswith(".")
-    assert "\n" not in said
+    message = fault.record()["expected"]
+    assert message[0].isupper()
+    assert message.endswith(".")
+    assert "\n" not in message
 
 
 ROW = {
@@ -71,15 +71,15 @@ def test_figures_become_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"lost": 1}, "**no**"),
         ({"failed": "it ended"}, "**no**: it ended"),
         ({"not_run": "no root"}, "not tried: no root"),
     ],
 )
-def test_what_is_not_survived_stands_in_the_table(more: dict[str, object], said: str) -> None:
-    assert survived.verdict({**ROW, **more}) == said
+def test_what_is_not_survived_stands_in_the_table(more: dict[str, object], message: str) -> None:
+    assert survived.verdict({**ROW, **more}) == message
 
 
 def test_a_run_of_some_leaves_the_others() -> None:

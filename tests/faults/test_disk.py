@@ -87,26 +87,26 @@ class Tried:
                         writer.go_on()
                     self._fault.most("back_after_s", all_go_on(self.writers, GOES_ON))
                     self._fault.cycles += 1
-        said = {text for writer in self.writers for text in writer.errors}
-        assert said
-        assert not [text for text in said if self._cause not in text], said
-        told = sum(self._cause in line for line in self._served.log)
+        received = {text for writer in self.writers for text in writer.errors}
+        assert received
+        assert not [text for text in received if self._cause not in text], received
+        reported = sum(self._cause in line for line in self._served.log)
         # Of each process one line in ten seconds.
-        assert (1 if self._logged else 0) <= told <= len(self._pids) * (2 + (time.monotonic() - begun) / 10), "".join(
-            self._served.log
+        assert (1 if self._logged else 0) <= reported <= len(self._pids) * (2 + (time.monotonic() - begun) / 10), (
+            "".join(self._served.log)
         )
 
     def _reads(self, client: socket.socket, reads: bytes) -> None:
         """Get until the reply is right: a get concurrent with a write receives that write's error."""
         for _ in range(TRIES):
             client.sendall(b"get kept\r\n")
-            said = client.recv(1000)
-            if said == reads:
+            received = client.recv(1000)
+            if received == reads:
                 return
-            assert said.startswith(b"SERVER_ERROR ")
-            assert self._cause in said.decode()
+            assert received.startswith(b"SERVER_ERROR ")
+            assert self._cause in received.decode()
             self._fault.add("gets_refused", 1)
-        raise AssertionError(f"{said!r}, {TRIES} times")
+        raise AssertionError(f"{received!r}, {TRIES} times")
 
     def check(self, rows: dict[str, str]) -> None:
         """Hold rows against what was acknowledged."""
@@ -169,9 +169,9 @@ def test_a_file_may_not_grow(fault: Fault, store: Store) -> None:
 def test_the_file_is_moved_away_and_back(fault: Fault, store: Store) -> None:
     assert store.file is not None
     file, away = store.file, store.file.with_name("moved")
-    told = f"SERVER_ERROR store {file} was deleted or replaced: restart the server\r\n".encode()
+    reported = f"SERVER_ERROR store {file} was deleted or replaced: restart the server\r\n".encode()
     with serving(store.dsn) as served:
         tried = Tried(fault, served, "was deleted or replaced: restart the server", logged=False)
-        tried.play(lambda: os.rename(file, away), lambda: os.rename(away, file), told)  # noqa: PTH104 - returns nothing
+        tried.play(lambda: os.rename(file, away), lambda: os.rename(away, file), reported)  # noqa: PTH104 - returns nothing
         served.process.kill()
     tried.check(store.rows())

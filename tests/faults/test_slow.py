@@ -15,12 +15,12 @@ from helpers.serving import ask, serving
 
 pytestmark = pytest.mark.live
 VALUE = bytes(range(256)) * 3000  # 750 KiB: no line end of it may count
-ASKED = 64 << 20  # bytes
+REQUESTED = 64 << 20  # bytes
 MIB_OF_ONE = 4
 SECONDS = 2.0  # of reading a byte now and then
 HEAD = b"VALUE @@big.k 0 %d\r\n" % len(VALUE)
 REPLY = HEAD + VALUE + b"\r\nEND\r\n"
-TIMES = ASKED // len(REPLY)
+TIMES = REQUESTED // len(REPLY)
 
 
 @pytest.fixture
@@ -49,16 +49,16 @@ def test_clients_that_read_nothing_or_a_byte_now_and_then(fault: Fault, big: Sto
         with other_client(served, fault):
             for client in slow:
                 client.sendall(b"get @@big.k\r\n" * TIMES)
-            heard = [bytearray() for _ in slow]
+            received = [bytearray() for _ in slow]
             until = time.monotonic() + SECONDS
             while time.monotonic() < until:
                 for number in range(0, fault.size, 2):
-                    heard[number] += slow[number].recv(1)
+                    received[number] += slow[number].recv(1)
                 time.sleep(0.1)  # ten bytes a second are the load
             each = (memory(pid) - before) / 1024 / fault.size
             fault.most("memory_of_each_mib", each)
             assert each < MIB_OF_ONE
-            for client, got in zip(slow, heard, strict=True):
+            for client, got in zip(slow, received, strict=True):
                 assert drained(client, bytes(got)) == TIMES
                 fault.cycles += 1
     fault.figures["connections"] = fault.size
@@ -83,7 +83,7 @@ def test_clients_that_send_a_byte_each_hundredth_of_a_second(fault: Fault, store
         slow = [stack.enter_context(served.connect()) for _ in range(fault.size)]
         before = memory(pid)
         with other_client(served, fault):
-            texts = [said(number) for number in range(fault.size)]
+            texts = [reply(number) for number in range(fault.size)]
             for column in range(max(map(len, texts))):
                 for client, text in zip(slow, texts, strict=True):
                     client.sendall(text[column : column + 1])
@@ -101,6 +101,6 @@ def test_clients_that_send_a_byte_each_hundredth_of_a_second(fault: Fault, store
     fault.acknowledged += fault.size
 
 
-def said(number: int) -> bytes:
+def reply(number: int) -> bytes:
     value = b"%d" % number
     return b"set slow.%b 7 0 %d\r\n%b\r\nget slow.%b\r\n" % (value, len(value), value, value)

@@ -31,8 +31,8 @@ def main(messages: int, seed: int, only: tuple[str, ...]) -> None:
         except AssertionError as fault:
             click.echo(str(fault), err=True)
             sys.exit(1)
-        told = ", ".join(f"{name} {value:,}" for name, value in figures.as_row().items())
-        click.echo(f"{run.name}: {told}")
+        reported = ", ".join(f"{name} {value:,}" for name, value in figures.as_row().items())
+        click.echo(f"{run.name}: {reported}")
 
 
 class _Teller:

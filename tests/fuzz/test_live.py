@@ -48,38 +48,38 @@ WELL = [
 ]
 
 
-@pytest.mark.parametrize("said", WELL)
-def test_the_reader_takes_what_is_well_formed_in_any_pieces(said: bytes) -> None:
-    for step in (1, 3, len(said)):
+@pytest.mark.parametrize("message", WELL)
+def test_the_reader_takes_what_is_well_formed_in_any_pieces(message: bytes) -> None:
+    for step in (1, 3, len(message)):
         reader = TextReplies()
-        for at in range(0, len(said), step):
-            reader.feed(said[at : at + step])
+        for at in range(0, len(message), step):
+            reader.feed(message[at : at + step])
         reader.end()
 
 
 def test_the_reader_takes_a_key_with_a_number_of_the_plugin() -> None:
-    said = b"VALUE @<=k1@< 2 0 5\r\nEND\r\n\r\nVALUE a 2 3 5\r\nxyz\r\nEND\r\n"
+    message = b"VALUE @<=k1@< 2 0 5\r\nEND\r\n\r\nVALUE a 2 3 5\r\nxyz\r\nEND\r\n"
     reader = TextReplies(plugin=True)
-    reader.feed(said)
+    reader.feed(message)
     reader.end()
     assert reader.count == 1
     with pytest.raises(MalformedError):
-        TextReplies().feed(said)
+        TextReplies().feed(message)
     with pytest.raises(MalformedError):
-        TextReplies(plugin=True).feed(said.replace(b" 0 5", b" 0 4"))
+        TextReplies(plugin=True).feed(message.replace(b" 0 5", b" 0 4"))
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         b"STORE\r\n", b"VALUE k 0 3\r\nabcd\r\nEND\r\n", b"STORED\r\nxSTORED\r\n", b"VALUE k 0 3\r\nab", b"END\n",
         b"VALUE  0 3\r\nabc\r\n", b"VA 3\r\nab\r\n\r\n", b"STORED", b"-1\r\n",
     ],
 )  # fmt: skip
-def test_the_reader_refuses_what_is_not(said: bytes) -> None:
+def test_the_reader_refuses_what_is_not(message: bytes) -> None:
     reader = TextReplies()
     with pytest.raises(MalformedError):
-        reader.feed(said)
+        reader.feed(message)
         reader.end()
 
 

@@ -76,8 +76,8 @@ def test_no_session_fails(spoken_to: Harness, seed: int, make: Callable[[random.
     block = messages.Source(rng, make, broken=0.0).block(20)
     # The first byte decides, and a first frame may have another one.
     reader = BinaryReplies() if block[0] == 0x80 else TextReplies(plugin=True)
-    said = spoken_to.say(block, f"{make.__name__} {seed}")
-    reader.feed(said.removesuffix(b"<EOF>"))
+    reply = spoken_to.say(block, f"{make.__name__} {seed}")
+    reader.feed(reply.removesuffix(b"<EOF>"))
     reader.end()
     assert spoken_to.say(b"version\r\n", f"another than {seed}").startswith(b"VERSION ")
 

@@ -92,13 +92,13 @@ class Fake:
             rb"VALUE \S+ (\d+) (\d+) (\d+)\r\n(.*)\r\nEND", self._server.ask(b"gets %s\r\n" % key), re.DOTALL
         )
         self._server.ask(b"delete %s\r\n" % copy)
-        asked = request.replace(b" " + key, b" " + copy, 1)
+        sent = request.replace(b" " + key, b" " + copy, 1)
         if item is not None:
             self._server.ask(b"set %s %s 0 %s\r\n%s\r\n" % (copy, item[1], item[2], item[4]))
             stored = re.search(rb" (\d+)\r\n", self._server.ask(b"gets %s\r\n" % copy))
             assert stored is not None, "the copy was not stored"
-            asked = re.sub(rb"(?<=[ C])%s\b" % item[3], stored[1], asked)
-        answer = self._server.ask(asked)
+            sent = re.sub(rb"(?<=[ C])%s\b" % item[3], stored[1], sent)
+        answer = self._server.ask(sent)
         self._server.ask(b"delete %s\r\n" % copy)
         return answer.replace(copy, key)
 

@@ -46,10 +46,10 @@ def wait_for_health(served: Served, status: int, text: str, seconds: float = 15.
     """Request the health until it has this status and text; return the body."""
     found: list[str] = []
 
-    def said() -> tuple[int, bool]:
+    def received() -> tuple[int, bool]:
         number, body = fetch(served, "/healthz")
         found[:] = [body]
         return number, text in body
 
-    until_equal(said, (status, True), seconds=seconds)
+    until_equal(received, (status, True), seconds=seconds)
     return found[0]

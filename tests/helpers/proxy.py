@@ -32,12 +32,12 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def trap(self, said: bytes, how: str) -> None:
+    def trap(self, reply: bytes, how: str) -> None:
         """End the next connection whose client sends this: `before` or `after` the server receives it, or in `silence`.
 
         `abort` ends only its transaction, as error 1213 does: MySQL's protocol, and the request is not carried out.
         """
-        self._trap = (said, how)
+        self._trap = (reply, how)
 
     def redirect(self, target: tuple[str, int]) -> None:
         """Cut all connections, and forward new ones to another server."""

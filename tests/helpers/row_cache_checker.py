@@ -428,8 +428,8 @@ class Stepper:
             i = self._random.choice(list(self._numbers))
             self._numbers[i] = [self._value(), self._value()]
             data = "|".join(self._numbers[i]).encode()
-            said = ask(self._any("number"), b"set %d 0 0 %d\r\n%s\r\n" % (i, len(data), data))
-            assert said == b"STORED\r\n", said
+            received = ask(self._any("number"), b"set %d 0 0 %d\r\n%s\r\n" % (i, len(data), data))
+            assert received == b"STORED\r\n", received
 
     def _rename_key(self) -> None:
         self._finish()
@@ -457,8 +457,10 @@ class Stepper:
         if row := self._some():
             self._finish()
             row[2] = self._value()
-            said = ask(self._any("two"), b"set %s 0 0 %d\r\n%s\r\n" % (row[1].encode(), len(row[2]), row[2].encode()))
-            assert said == b"STORED\r\n", said
+            received = ask(
+                self._any("two"), b"set %s 0 0 %d\r\n%s\r\n" % (row[1].encode(), len(row[2]), row[2].encode())
+            )
+            assert received == b"STORED\r\n", received
 
     def _several(self) -> None:
         self._finish()

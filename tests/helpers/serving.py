@@ -189,9 +189,9 @@ def until_state(connect: Callable[[], socket.socket], state: str, count: int = 1
     connect: opens a connection. Several look in turn: workers share them, and each shows its own connections only.
     """
     with ExitStack() as stack:
-        looks = cycle([stack.enter_context(connect()) for _ in range(LOOKS)])
+        styles = cycle([stack.enter_context(connect()) for _ in range(LOOKS)])
         row = f":state {state}\r\n".encode()
-        until(lambda: ask(next(looks), b"stats conns\r\n").count(row) >= count, pause=0.005)
+        until(lambda: ask(next(styles), b"stats conns\r\n").count(row) >= count, pause=0.005)
 
 
 def until_read(client: socket.socket) -> None:

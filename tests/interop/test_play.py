@@ -19,7 +19,7 @@ pytestmark = pytest.mark.programs
 GET = Feature("get", "get", ("get",), "", (True, "one", None))
 INCR = Feature("incr", "incr", ("incr",), "", (1,))
 HEAD = 'print(\'{"client": "x", "version": "1.2", "runtime": "Any 1"}\', flush=True)'
-TOLD = 'print(\'{"feature": "get", "came": [true, "one", null]}\', flush=True)'
+REPORTED = 'print(\'{"feature": "get", "came": [true, "one", null]}\', flush=True)'
 
 
 def cells(script: str, patience: float = 20) -> dict[str, Cell]:
@@ -42,16 +42,16 @@ def test_the_script_gets_its_arguments_and_its_environment() -> None:
 
 def test_what_a_client_has_no_call_for_is_no_fault() -> None:
     line = '{"feature": "incr", "came": [], "cannot": "no call"}'
-    assert cells(f"{HEAD}; {TOLD}; print('{line}')") == {"get": Cell(WORKS), "incr": Cell(CANNOT, "no call")}
+    assert cells(f"{HEAD}; {REPORTED}; print('{line}')") == {"get": Cell(WORKS), "incr": Cell(CANNOT, "no call")}
 
 
 def test_a_script_that_dies_halfway_is_wrong_in_the_rest() -> None:
-    found = cells(f"{HEAD}; {TOLD}; import sys; sys.exit('broken')")
+    found = cells(f"{HEAD}; {REPORTED}; import sys; sys.exit('broken')")
     assert found == {"get": Cell(WORKS), "incr": Cell(WRONG, "the script ended with 1: broken")}
 
 
 def test_a_script_that_hangs_is_wrong_in_the_rest() -> None:
-    found = cells(f"{HEAD}; {TOLD}; import signal; signal.pause()", patience=1)
+    found = cells(f"{HEAD}; {REPORTED}; import signal; signal.pause()", patience=1)
     assert found == {"get": Cell(WORKS), "incr": Cell(WRONG, "the script did not end in 1 s:")}
 
 

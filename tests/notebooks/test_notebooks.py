@@ -122,16 +122,16 @@ def test_charts_are_whole_slides(executed: Executed, path: Path, scale: str) -> 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("source", "error", "said"),
+    ("source", "error", "message"),
     [
         ("import warnings\nwarnings.warn('too few')", Exception, "too few"),
         ("import sys\nprint('careful', file=sys.stderr)", BenchError, "careful"),
     ],
 )
-def test_what_goes_wrong_in_a_cell_fails(tmp_path: Path, source: str, error: type[Exception], said: str) -> None:
+def test_what_goes_wrong_in_a_cell_fails(tmp_path: Path, source: str, error: type[Exception], message: str) -> None:
     shutil.copy(NOTEBOOKS[0], tmp_path / "broken.ipynb")
     notebook = read(tmp_path / "broken.ipynb")
     notebook.cells = [nbformat.v4.new_code_cell(source)]
     nbformat.write(notebook, tmp_path / "broken.ipynb")
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         list(execution.execute([tmp_path / "broken.ipynb"], SMALL))

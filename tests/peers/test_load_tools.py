@@ -51,9 +51,9 @@ def test_memcslap(kvref: Target, kind: str, protocol: list[str]) -> None:
         f"--test={kind}",
         *protocol,
     ]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (said.returncode, said.stderr) == (0, "")
-    assert re.search(rf"^Time to {kind} +600 keys by +2 threads:", said.stdout, re.MULTILINE), said.stdout
+    output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (output.returncode, output.stderr) == (0, "")
+    assert re.search(rf"^Time to {kind} +600 keys by +2 threads:", output.stdout, re.MULTILINE), output.stdout
     assert rows(kvref)[0] == 300
 
 
@@ -77,10 +77,10 @@ def test_memcaslap(kvref: Target, more: list[str], protocol: list[str]) -> None:
         *more,
         *protocol,
     ]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    counted = {name: int(number) for name, number in COUNTERS.findall(said.stdout)}
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "ERROR" not in said.stdout, said.stdout
+    output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    counted = {name: int(number) for name, number in COUNTERS.findall(output.stdout)}
+    assert (output.returncode, output.stderr) == (0, "")
+    assert "ERROR" not in output.stdout, output.stdout
     assert (counted["cmd_get"], counted["cmd_set"]) == (OPERATIONS * 9 // 10, OPERATIONS // 10)
     assert {name: counted[name] for name in WRONG if name in counted} == dict.fromkeys(set(WRONG) & counted.keys(), 0)
     assert rows(kvref) == (OPERATIONS // 10, 1024, 1024)

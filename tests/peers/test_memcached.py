@@ -58,7 +58,7 @@ def token(letter: str, of: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 OPAQUE = token("O", st.sampled_from(["", "1", "o" * 31]))
 HINTS = (token("P", st.sampled_from(["", "path/"])), token("L", st.just("x")))
 PLAIN_KEYS = st.sampled_from(TEXTS)
-ASKED = ("s", "t", "c", "f", "k", "v", "q", "u", OPAQUE, *HINTS)
+REQUESTED = ("s", "t", "c", "f", "k", "v", "q", "u", OPAQUE, *HINTS)
 
 
 def line(verb: str, keys: st.SearchStrategy[str], options: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -80,9 +80,9 @@ def several(keys: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 ALL = st.sampled_from([*TEXTS, *NUMBERS, "nokey"])
 modes = token("M", st.sampled_from("SEAPRSEAPRX"))
 lines = st.one_of(
-    line("mg", PLAIN_KEYS, flags(*ASKED, token("T", times), token("R", times))),
-    line("mg", PLAIN_KEYS, flags(*ASKED, token("N", times), token("R", times))),
-    line("mg", st.sampled_from(NUMBERS), flags(*ASKED, token("T", times))),
+    line("mg", PLAIN_KEYS, flags(*REQUESTED, token("T", times), token("R", times))),
+    line("mg", PLAIN_KEYS, flags(*REQUESTED, token("N", times), token("R", times))),
+    line("mg", st.sampled_from(NUMBERS), flags(*REQUESTED, token("T", times))),
     stores(PLAIN_KEYS, flags("k", "c", "q", OPAQUE, token("F", deltas), token("T", times), token("C", cas), modes, "I"), values),
     stores(st.sampled_from(NUMBERS), flags("k", "q", token("T", times), token("M", st.sampled_from("SER"))), numbers),
     line("md", PLAIN_KEYS, flags("k", "q", OPAQUE, token("C", cas), "I", token("T", times), *HINTS)),

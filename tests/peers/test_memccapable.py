@@ -24,9 +24,9 @@ def failures(name: str) -> set[str]:
     with server(name) as target:
         for protocol in ("-a", "-b"):
             command = [tool("memccapable"), "-h", target.host, "-p", str(target.port), "-t", "10", protocol]
-            said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-            cases = CASE.findall(said.stdout)
-            assert len(cases) == CASES, said.stdout + said.stderr
+            output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            cases = CASE.findall(output.stdout)
+            assert len(cases) == CASES, output.stdout + output.stderr
             failed |= {case for case, passed in cases if not passed}
     return failed
 

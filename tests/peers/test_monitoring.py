@@ -42,12 +42,12 @@ def rows(served: Served, words: str = "stats") -> dict[str, str]:
 def test_memcstat(tmp_path: Path, profile: str, words: list[str]) -> None:
     with serving(tmp_path / "s.sqlite", "--profile", profile) as served:
         command = [tool("memcstat"), f"--servers=127.0.0.1:{served.port}", *words]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert (said.returncode, said.stderr) == (0, "")
-        shown = dict(re.findall(r"^\t ?(\w+): (.*)$", said.stdout, re.MULTILINE))
-        told = rows(served, "stats settings" if words else "stats")
-    assert list(shown) == list(told)
-    assert shown["cas_enabled" if words else "pid"] == told["cas_enabled" if words else "pid"]
+        output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (output.returncode, output.stderr) == (0, "")
+        shown = dict(re.findall(r"^\t ?(\w+): (.*)$", output.stdout, re.MULTILINE))
+        reported = rows(served, "stats settings" if words else "stats")
+    assert list(shown) == list(reported)
+    assert shown["cas_enabled" if words else "pid"] == reported["cas_enabled" if words else "pid"]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -81,8 +81,8 @@ def test_frames(data: bytes, command: c.Command) -> None:
 
 def test_touch_is_the_default_profiles_alone() -> None:
     touch = frame(0x1C, b"k", b"\0\0\0\5")
-    asked = c.GetAndTouch([b"k"], 5, with_cas=True, frame=made(0x1C, b"k"))
-    assert parse(RULES["kvref"], [touch]) == ([asked], False)
+    sent = c.GetAndTouch([b"k"], 5, with_cas=True, frame=made(0x1C, b"k"))
+    assert parse(RULES["kvref"], [touch]) == ([sent], False)
     assert parse(RULES["mysql-8.0"], [touch]) == ([c.Refused(b"", status=0x81, frame=made(0x1C))], False)
 
 

@@ -169,14 +169,14 @@ class Peer:
         if sent[-1][0] in _ANSWERED:
             self._binary.recv(1, socket.MSG_PEEK)  # they may be all that the server reads at once
         self._binary.sendall(self._frame(_VERSION, b"", b"", b""))
-        said: list[tuple[object, ...]] = []
+        received: list[tuple[object, ...]] = []
         while (header := self._exactly(_HEADER.size)) is not None:
             _, opcode, key_length, extras_length, _, status, length, opaque, cas = _HEADER.unpack(header)
             body = self._exactly(length)
             if opcode == _VERSION:
-                return said
-            assert body is not None, said
-            said.append(
+                return received
+            assert body is not None, received
+            received.append(
                 (
                     opcode,
                     status,
@@ -188,20 +188,20 @@ class Peer:
                 )
             )
         self._binary = self._stack.enter_context(self._served.connect())
-        return [*said, ("closed",)]
+        return [*received, ("closed",)]
 
     def _frame(self, opcode: int, key: bytes, extras: bytes, value: bytes) -> bytes:
         return frame(opcode, key.replace(b"~", self.own), extras, value)
 
     def _exactly(self, size: int) -> bytes | None:
         """Return so many bytes of the binary connection; None where it is closed."""
-        said = b""
-        while len(said) < size:
-            piece = self._binary.recv(size - len(said))
+        received = b""
+        while len(received) < size:
+            piece = self._binary.recv(size - len(received))
             if not piece:
                 return None
-            said += piece
-        return said
+            received += piece
+        return received
 
     def send(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> None:
         """Send bytes in pieces on a connection."""
@@ -214,19 +214,23 @@ class Peer:
 
         The mark is sent when something is answered, so that a command may be alone in what arrives.
         """
-        said = b"" if b"noreply" in data else self._sockets[number].recv(1 << 16)
+        received = b"" if b"noreply" in data else self._sockets[number].recv(1 << 16)
         self._sockets[number].sendall(b"version\r\n")
-        while b"VERSION " not in said or not said.endswith(b"\r\n"):
+        while b"VERSION " not in received or not received.endswith(b"\r\n"):
             piece = self._sockets[number].recv(1 << 16)
-            assert piece, said
-            said += piece
-        said = said.replace(self.own, b"~")
-        return _SAID_CAS.sub(lambda found: b"%b\r" % found[1] if found[1] else b" c", said) if self.hides_cas else said
+            assert piece, received
+            received += piece
+        received = received.replace(self.own, b"~")
+        return (
+            _SAID_CAS.sub(lambda found: b"%b\r" % found[1] if found[1] else b" c", received)
+            if self.hides_cas
+            else received
+        )
 
     def counters(self) -> list[bytes]:
         """Return what `stats` counts of commands and items."""
-        said = self.ask(0, b"stats\r\n")
-        rows = [line for line in said.splitlines() if line.startswith(b"STAT ")]
+        received = self.ask(0, b"stats\r\n")
+        rows = [line for line in received.splitlines() if line.startswith(b"STAT ")]
         return [line for line in rows if line.split()[1].decode() in _COUNTED]
 
 
@@ -260,8 +264,8 @@ def converse(
         data = b"".join(command(chance, containers, every_key) for _ in range(chance.choice([1, 1, 1, 4, 12])))
         number = chance.randrange(CLIENTS)
         cuts = sorted(chance.sample(range(len(data)), 1)) if chance.random() < 0.2 else []
-        said, *others = [peer.ask(number, data, cuts) for peer in peers]
-        assert all(is_same(said, each) for each in others), (step, data, said, others)
+        received, *others = [peer.ask(number, data, cuts) for peer in peers]
+        assert all(is_same(received, each) for each in others), (step, data, received, others)
 
 
 def _look(chance: random.Random, peers: Sequence[Peer], container: bytes, keys: Sequence[bytes]) -> None:
@@ -283,14 +287,14 @@ def is_same(first: bytes, second: bytes) -> bool:
 
 def _at_once(chance: random.Random, peers: Sequence[Peer], containers: Sequence[bytes], step: int) -> None:
     """Let all clients send at once, each for rows of its own, so that the order of arrival does not matter."""
-    asked = [
+    requests = [
         b"".join(command(chance, containers, keys, empties=False) for _ in range(chance.choice([1, 1, 6])))
         for keys in KEYS
     ]
     answers = []
     for peer in peers:
-        for number, data in enumerate(asked):
+        for number, data in enumerate(requests):
             peer.send(number, data)
-        answers.append([peer.answer(number, data) for number, data in enumerate(asked)])
+        answers.append([peer.answer(number, data) for number, data in enumerate(requests)])
     for each in answers[1:]:
-        assert all(map(is_same, answers[0], each)), (step, asked, answers)
+        assert all(map(is_same, answers[0], each)), (step, requests, answers)

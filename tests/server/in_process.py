@@ -56,11 +56,11 @@ class Client:
 
     async def heard(self, lines: int) -> bytes:
         """Return so many lines of answer."""
-        said = b""
+        reply = b""
         async with asyncio.timeout(SECONDS):
-            while said.count(b"\r\n") < lines:
-                said += await asyncio.get_running_loop().sock_recv(self._socket, 1 << 16)
-        return said
+            while reply.count(b"\r\n") < lines:
+                reply += await asyncio.get_running_loop().sock_recv(self._socket, 1 << 16)
+        return reply
 
     async def get(self, size: int) -> bytes:
         """Return as many bytes of replies."""

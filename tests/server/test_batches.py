@@ -55,7 +55,7 @@ def eventually(served: Served, expected: list[str]) -> None:
     until_equal(lambda: rows(served), expected)
 
 
-def test_other_programs_read_and_write_beside_an_open_batch(tmp_path: Path) -> None:
+def test_other_programs_read_and_write_during_an_open_batch(tmp_path: Path) -> None:
     with serving(tmp_path / "s.sqlite", *batches(100)) as served, served.connect() as client:
         assert ask(client, store("k1") + store("AA", "new")) == b"STORED\r\n" * 2
         write(served, "INSERT INTO demo_test VALUES ('sql', 'x', 0, 0, 0)")
@@ -93,7 +93,7 @@ def test_a_unique_value_is_refused_at_once_and_harms_nothing(tmp_path: Path) -> 
         assert rows(served) == ["AA", "k1", "k2", "k3"]
 
 
-def test_a_batch_that_sql_makes_impossible_is_said_to_be_lost(tmp_path: Path) -> None:
+def test_a_batch_that_sql_makes_impossible_is_reported_to_be_lost(tmp_path: Path) -> None:
     file = with_unique_values(tmp_path)
     with serving(file, *batches(2)) as served, served.connect() as client:
         assert ask(client, store("k1", "one")) == b"STORED\r\n"

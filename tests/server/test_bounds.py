@@ -16,7 +16,7 @@ BATCH = (
     "innodb_api_bk_commit_interval=1000",
 )
 OPTIONS = [word for pair in (*BATCH, "uncommitted_size_max=65536") for word in ("--set", pair)]
-TOLD = (
+REPORTED = (
     b"SERVER_ERROR out of memory: the batch has 39 pending writes, and uncommitted_size_max lets them hold 65536 bytes"
 )
 
@@ -28,7 +28,7 @@ def put(number: int, size: int) -> bytes:
 def test_a_batch_that_holds_too_much_refuses_writes_and_keeps_what_it_has(tmp_path: Path) -> None:
     with serving(tmp_path / "x.sqlite", *OPTIONS) as served, served.connect() as a, served.connect() as b:
         assert [ask(a, put(number, 1000)) for number in range(10, 49)] == [b"STORED\r\n"] * 39
-        assert ask(a, put(49, 1000)) == TOLD + b"\r\n"
+        assert ask(a, put(49, 1000)) == REPORTED + b"\r\n"
         assert ask(b, put(50, 1000)) == b"STORED\r\n"  # another batch
         assert ask(a, b"get k49\r\n") == b"END\r\n"
         assert ask(a, b"get k48\r\n").startswith(b"VALUE k48 0 1000\r\n")

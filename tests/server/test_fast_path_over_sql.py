@@ -109,8 +109,8 @@ def prepare(server: SQLServer, own: str) -> None:
 
 def rows(server: SQLServer, own: str, name: str) -> str:
     """Return the rows of a table; times relative to the second of a request are replaced."""
-    asked = f"SELECT {COLUMNS.get(name, '*')} FROM test.{name} ORDER BY k"
-    return re.sub(r"\b1[789]\d{8}\b", "later", repr(sql(server, asked.replace("~", own))).replace(own, "~"))
+    requests = f"SELECT {COLUMNS.get(name, '*')} FROM test.{name} ORDER BY k"
+    return re.sub(r"\b1[789]\d{8}\b", "later", repr(sql(server, requests.replace("~", own))).replace(own, "~"))
 
 
 @pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])

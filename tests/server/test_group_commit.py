@@ -37,7 +37,7 @@ def test_a_write_is_answered_after_the_disk_and_a_get_of_another_row_before(tmp_
     asyncio.run(play())
 
 
-def test_a_disk_that_fails_is_told_to_all_that_depend_on_it(tmp_path: Path) -> None:
+def test_a_disk_that_fails_is_reported_to_all_that_depend_on_it(tmp_path: Path) -> None:
     async def play() -> None:
         process = InProcess(tmp_path / "file")
         lost = b"SERVER_ERROR the disk is on fire\r\n"
@@ -116,8 +116,8 @@ def test_a_set_of_a_row_that_was_deleted_while_the_disk_was_busy_writes_no_other
                 await second.nothing()  # each of them alone, with the disk busy
             process.disk.set()
             assert await first.heard(1) == b"STORED\r\n"
-            said = await second.heard(9)
-            assert said == b"DELETED\r\nSTORED\r\nSTORED\r\n" + SHOWN % (b"b", b"x") + SHOWN % (b"a", b"y")
+            received = await second.heard(9)
+            assert received == b"DELETED\r\nSTORED\r\nSTORED\r\n" + SHOWN % (b"b", b"x") + SHOWN % (b"a", b"y")
         rows = sqlite3.connect(tmp_path / "file").execute("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA' ORDER BY c1")
         assert rows.fetchall() == [("a", "y"), ("b", "x")]
 
@@ -188,8 +188,8 @@ def test_replies_to_binary_sets_show_cas_numbers_behind_the_commit(tmp_path: Pat
             await writer.send(sets + frame(0x00, b"a"))
             await writer.nothing()
             process.disk.set()
-            said = await writer.some()
-            first, refused, second, shown = _parts(said)
+            received = await writer.some()
+            first, refused, second, shown = _parts(received)
             assert (first[0], refused[0], second[0], shown[0]) == (0, 2, 0, 0)
             assert 0 < first[1] < second[1] == shown[1]
             assert shown[2] == bytes(4) + b"y"
@@ -223,11 +223,11 @@ def test_commands_without_a_reply_are_carried_out(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-def _parts(said: bytes) -> list[tuple[int, int, bytes]]:
+def _parts(received: bytes) -> list[tuple[int, int, bytes]]:
     """Return status, cas number and body of each reply of the binary protocol."""
     found = []
-    while said:
-        status, length, cas = struct.unpack(">6xHI4xQ", said[:24])
-        found.append((status, cas, said[24 : 24 + length]))
-        said = said[24 + length :]
+    while received:
+        status, length, cas = struct.unpack(">6xHI4xQ", received[:24])
+        found.append((status, cas, received[24 : 24 + length]))
+        received = received[24 + length :]
     return found

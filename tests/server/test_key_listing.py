@@ -49,12 +49,12 @@ def test_a_client_that_reads_nothing_takes_little_memory(tmp_path: Path) -> None
             waited = [each.waited_for() for each in served.server.connections]
             # One turn, the page that ended it, and the transport's buffer when it paused the writer.
             assert sum(each[0].get_write_buffer_size() for each in waited if each) < 4 * TURN_BYTES
-            said = bytearray()
-            while not said.endswith(HIT):
-                said += await asyncio.wait_for(dumps.some(), 60)
-            assert len(re.findall(rb"^key=", said, re.MULTILINE)) == ROWS + 1
-            assert written < len(said) / 2
-            assert said.endswith(b"\nEND\r\n" + HIT)
+            reply = bytearray()
+            while not reply.endswith(HIT):
+                reply += await asyncio.wait_for(dumps.some(), 60)
+            assert len(re.findall(rb"^key=", reply, re.MULTILINE)) == ROWS + 1
+            assert written < len(reply) / 2
+            assert reply.endswith(b"\nEND\r\n" + HIT)
 
     asyncio.run(run())
 
@@ -106,12 +106,12 @@ def test_all_keys_of_a_table_once(database: SQLServer, column: str) -> None:
         "REPLACE INTO innodb_memcache.containers VALUES ('listed', 'test', 'listed', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
     )
     with serving(database.dsn) as served, served.connect() as client:
-        said = ask(client, b"bind listed\r\n" + DUMP)
-        assert said.startswith(b"SUCCEED")
-        found = re.findall(rb"key=(\S+) exp=-1 la=\d+ cas=(\d+) fetch=no cls=0 size=(\d+)\n", said)
+        reply = ask(client, b"bind listed\r\n" + DUMP)
+        assert reply.startswith(b"SUCCEED")
+        found = re.findall(rb"key=(\S+) exp=-1 la=\d+ cas=(\d+) fetch=no cls=0 size=(\d+)\n", reply)
         assert len(found) == count
         assert {each for each, _, _ in found} == {encoded(n) for n in range(count)}
         for name, cas, size in found[:10]:
             length = len(re.sub(rb"%[0-9A-F]{2}", b"x", name))
             assert int(size) == length + int(cas) % 7, name
-        assert said.endswith(b"END\r\n")
+        assert reply.endswith(b"END\r\n")

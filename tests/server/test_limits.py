@@ -27,15 +27,15 @@ def settings(*pairs: str) -> list[str]:
 
 def rest(client: socket.socket) -> bytes:
     """Return everything up to the end of a connection."""
-    said = b""
+    reply = b""
     while True:
         try:
             chunk = client.recv(1 << 16)
         except ConnectionResetError:
-            return said
+            return reply
         if not chunk:
-            return said
-        said += chunk
+            return reply
+        reply += chunk
 
 
 def rows(client: socket.socket) -> dict[str, str]:
@@ -44,7 +44,7 @@ def rows(client: socket.socket) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_connections_beyond_maxconns_are_told_so_and_the_others_go_on(tmp_path: Path, workers: str) -> None:
+def test_connections_beyond_maxconns_are_reported_so_and_the_others_go_on(tmp_path: Path, workers: str) -> None:
     """As memcached 1.6.18 does, in either protocol."""
     options = ("--workers", workers, *settings("maxconns=6"))
     with serving(tmp_path / "x.sqlite", *options) as served, ExitStack() as stack:
@@ -52,9 +52,9 @@ def test_connections_beyond_maxconns_are_told_so_and_the_others_go_on(tmp_path: 
         few = [stack.enter_context(served.connect()) for _ in range(6)]
         for client in few:
             assert ask(client, b"get AA\r\n").startswith(b"VALUE")
-        for said in (b"", b"get AA\r\n", NOOP):
+        for reply in (b"", b"get AA\r\n", NOOP):
             with served.connect() as further:
-                further.sendall(said)
+                further.sendall(reply)
                 assert rest(further) == TOO_MANY
         assert rows(few[0])["rejected_conns"] == "3"
         assert rows(few[0])["curr_connections"] == "7"
@@ -160,7 +160,7 @@ def test_a_process_asks_for_the_descriptors_that_it_needs(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("size", "line"), [(2048, b"get " + b"a " * 1022), (1 << 20, b"get " + b"a " * 524_286)])
 def test_a_get_line_has_a_limit(tmp_path: Path, size: int, line: bytes) -> None:
-    told = LONG_LINE % size
+    reported = LONG_LINE % size
     with serving(tmp_path / "x.sqlite", *settings(f"line_size_max={size}")) as served:
         for end in (b"\r\n", b"b \r\n"):
             for pieces in ((line[:2000], line[2000:] + end), (line + end,)):
@@ -170,7 +170,7 @@ def test_a_get_line_has_a_limit(tmp_path: Path, size: int, line: bytes) -> None:
                         until_read(client)
                     fits = len(line + end) - 1 <= size
                     client.sendall(b"quit\r\n")
-                    assert rest(client) == (END if fits else told)
+                    assert rest(client) == (END if fits else reported)
 
 
 def test_a_lower_limit_of_keys(tmp_path: Path) -> None:
@@ -194,13 +194,13 @@ def test_a_lower_limit_of_keys(tmp_path: Path) -> None:
 
 
 def test_a_reply_has_a_limit(tmp_path: Path) -> None:
-    told = b"SERVER_ERROR out of memory writing get response: more than 1048576 bytes\r\n"
+    reported = b"SERVER_ERROR out of memory writing get response: more than 1048576 bytes\r\n"
     words = [b"k%d" % number for number in range(1100)]
     with serving(tmp_path / "x.sqlite", *settings("reply_size_max=1048576")) as served, served.connect() as a:
         stores = b"".join(b"set %b 0 0 1000 noreply\r\n%b\r\n" % (word, bytes(1000)) for word in words)
         assert ask(a, stores) == b""
         assert len(ask(a, b"get " + b" ".join(words[:1000]) + b"\r\n")) > 1_000_000
-        assert ask(a, b"get " + b" ".join(words) + b"\r\n") == told
+        assert ask(a, b"get " + b" ".join(words) + b"\r\n") == reported
 
 
 def test_no_more_is_read_than_may_wait(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_what_is_served_stands_in_lines(tmp_path: Path) -> None:
         file.execute("INSERT INTO containers VALUES ('u', 'test', 'no', 'k', 'v', '0', '0', '0', 'PRIMARY')")
         file.commit()
     with serving(path, "--set", "item_size_max=2048", "--profile", "mysql-8.0") as served:
-        said = served.wait_for("connections (maxconns)")
+        reply = served.wait_for("connections (maxconns)")
         assert [line.removeprefix("kvref: ").rstrip("\n") for line in served.log] == [
             "container 'u': there is no table test.no: create it or correct the row",
             "profile mysql-8.0, default mapping aaa (test/demo_test), delimiter '.'",
@@ -105,7 +105,7 @@ def test_what_is_served_stands_in_lines(tmp_path: Path) -> None:
             "mapping t: test.t key=k value=v value=w",
             "settings item_size_max=2048",
             f"listening on 127.0.0.1:{served.port}",
-            said.removeprefix("kvref: ").rstrip("\n"),
+            reply.removeprefix("kvref: ").rstrip("\n"),
         ]
         before = list(served.log)[:-2]
         served.reload()
@@ -200,8 +200,8 @@ def test_a_password_is_never_shown(name: str, where: str, tmp_path: Path, monkey
             assert ask(client, b"get AA\r\n").startswith(b"VALUE")
             served.reload()
             database.kill()
-            said = ask(client, b"get AA\r\nset a 0 0 1\r\n1\r\n")
-            assert said.startswith(b"SERVER_ERROR")
+            reply = ask(client, b"get AA\r\nset a 0 0 1\r\n1\r\n")
+            assert reply.startswith(b"SERVER_ERROR")
             served.reload()
-        assert SECRET not in "".join(served.log) + said.decode()
+        assert SECRET not in "".join(served.log) + reply.decode()
         assert "reloaded, the previous one stays" in "".join(served.log)

@@ -272,7 +272,7 @@ def test_ddl_during_a_batch(database: SQLServer) -> None:
 
 
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
-def test_flush_all_beside_an_open_batch(database: SQLServer, profile: str) -> None:
+def test_flush_all_during_an_open_batch(database: SQLServer, profile: str) -> None:
     with (
         batching(database, "--profile", profile, daemon_memcached_w_batch_size=9) as served,
         served.connect() as one,

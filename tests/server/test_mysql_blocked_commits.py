@@ -65,10 +65,10 @@ def waiting(database: SQLServer, seconds: int = 0) -> int:
 
 
 def receive(client: socket.socket, size: int) -> bytes:
-    said = b""
-    while len(said) < size and not said.startswith(b"SERVER_ERROR"):
-        said += client.recv(4096)
-    return said
+    received = b""
+    while len(received) < size and not received.startswith(b"SERVER_ERROR"):
+        received += client.recv(4096)
+    return received
 
 
 def test_writes_wait_for_the_end_of_a_backup_and_are_stored(database: SQLServer, block: str) -> None:

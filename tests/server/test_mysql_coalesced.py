@@ -39,7 +39,7 @@ def tables(database: SQLServer) -> SQLServer:
     return database
 
 
-def test_statements_are_few_and_no_wider_than_asked(database: SQLServer) -> None:
+def test_statements_are_few_and_no_wider_than_configured(database: SQLServer) -> None:
     with serving(f"{database.dsn}?coalesce=8") as served, Crowd(served, 40) as crowd:
         keys = [f"w{number}" for number in range(40)]
         crowd.ask([put(key, "1") for key in keys])
@@ -70,11 +70,11 @@ class Row:
     def __init__(self) -> None:
         self.values: set[bytes | None] = {None}
 
-    def takes(self, asked: list[tuple[bytes, bytes, bytes]]) -> bool:
+    def takes(self, queries: list[tuple[bytes, bytes, bytes]]) -> bool:
         """Return whether commands that were sent at once may have had these replies, in some order."""
         after = set()
         for before in self.values:
-            for order in set(itertools.permutations(asked)):
+            for order in set(itertools.permutations(queries)):
                 value: bytes | None = before
                 for verb, data, reply in order:
                     value, wanted = outcome(value, verb, data)
@@ -122,7 +122,7 @@ def test_random_commands_on_few_rows(database: SQLServer, served: Served, seed: 
     verbs = [*requests, b"set", b"add", b"replace", b"append", b"prepend", b"get"]
     with Crowd(served, 16) as crowd:
         for number in range(ROUNDS):
-            asked = []
+            queries = []
             for row in [row for row in range(4) for _ in range(draw.randint(1, 4))]:
                 key, verb = draw.choice(spellings[row]).encode(), draw.choice(verbs)
                 data = b"%d" % draw.randint(1, 99)
@@ -131,12 +131,12 @@ def test_random_commands_on_few_rows(database: SQLServer, served: Served, seed: 
                     if verb in requests
                     else b"%s %s 0 0 %d\r\n%s\r\n" % (verb, key, len(data), data)
                 )
-                asked.append((row, key, verb, data, line))
-            draw.shuffle(asked)
-            replies = crowd.ask([line for *_, line in asked])
+                queries.append((row, key, verb, data, line))
+            draw.shuffle(queries)
+            replies = crowd.ask([line for *_, line in queries])
             for row, each in enumerate(rows):
                 held = []
-                for (of, key, verb, data, _), reply in zip(asked, replies, strict=True):
+                for (of, key, verb, data, _), reply in zip(queries, replies, strict=True):
                     if of != row:
                         continue
                     if verb == b"get" and reply != b"END\r\n":
@@ -190,11 +190,11 @@ def test_connections_that_have_read_the_mapping_at_once_ask_together(tables: SQL
         assert crowd.ask([b"get 1%d\r\n" % who for who in range(20)]) == [b"END\r\n"] * 20
         assert crowd.ask([put(f"1{who}", "1") for who in range(20)]) == [b"STORED\r\n"] * 20
         sql(tables, "SET GLOBAL general_log = OFF")
-        asked = sql(tables, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%numbers%% IN (%%'")[0][
+        queries = sql(tables, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%numbers%% IN (%%'")[
             0
-        ]
+        ][0]
         sql(tables, "TRUNCATE TABLE mysql.general_log", "DELETE FROM test.numbers")
-    assert asked <= 8
+    assert queries <= 8
 
 
 def test_long_values_go_together_as_far_as_memory_allows(tables: SQLServer, served: Served) -> None:

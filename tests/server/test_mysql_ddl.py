@@ -80,9 +80,7 @@ def test_a_narrower_column_refuses_what_it_would_cut(database: SQLServer) -> Non
 
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(("profile", "left"), [("mysql-8.0", None), ("mysql-5.6", None), ("kvref", 5)])
-def test_a_column_added_beside_the_mapped_ones_counts_at_once(
-    database: SQLServer, profile: str, left: int | None
-) -> None:
+def test_a_column_added_that_is_not_mapped_counts_at_once(database: SQLServer, profile: str, left: int | None) -> None:
     # The plugin writes NULL into every column that it does not map (columns:type-180).
     with serving(database.dsn, "--profile", profile) as served, served.connect() as client:
         assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\n") == STORED
@@ -94,7 +92,7 @@ def test_a_column_added_beside_the_mapped_ones_counts_at_once(
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_column_dropped_beside_the_mapped_ones_counts_at_once(database: SQLServer) -> None:
+def test_a_column_dropped_that_is_not_mapped_counts_at_once(database: SQLServer) -> None:
     # Where NULL may not go the plugin writes nothing (columns:type-185).
     sql(database, "ALTER TABLE test.shop ADD COLUMN x INT NOT NULL DEFAULT 5")
     with serving(database.dsn, "--profile", "mysql-8.0") as served, served.connect() as client:

@@ -140,7 +140,7 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
         client = stack.enter_context(served.connect())
         assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
         # The byte in front of a statement is 3; a statement before the commit is tried again on another connection.
-        for said, how, answer, added in (
+        for received, how, answer, added in (
             (b"\x03UPDATE", "before", b"", 1),
             (b"\x03UPDATE", "after", b"", 1),
             (b"FOR UPDATE", "after", b"", 1),
@@ -148,9 +148,9 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
             (b"\x03COMMIT", "after", UNKNOWN, 1),
             (b"\x03COMMIT", "silence", b"no answer from the database within 2 s: " + UNKNOWN, 0),
         ):
-            proxy.trap(said, how)
+            proxy.trap(received, how)
             value += added
-            assert (answer or b"%d\r\n" % value) in ask(client, b"incr n 1\r\n"), (said, how)
+            assert (answer or b"%d\r\n" % value) in ask(client, b"incr n 1\r\n"), (received, how)
             # The server may still be at it.
             until_rows(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'", [(str(value),)])
             value += 1

@@ -51,7 +51,7 @@ def reported(dsn: str) -> dict[str, Any]:
     return found
 
 
-def said(dsn: str) -> str:
+def received(dsn: str) -> str:
     found = reported(dsn)
     assert found["exit_code"] == 0, found
     ((row),) = found["rows"]
@@ -88,28 +88,28 @@ def test_each_level_of_grants(database: SQLServer, dsn: str) -> None:
         (["ALL ON *.*"], ""),
     ):
         sql(database, *[f"GRANT {each} TO {USER}" for each in grants])
-        text = said(dsn)
+        text = received(dsn)
         assert text.startswith(lacking(lacks)) if lacks else not text, (grants, text)
         if lacks:
             granted(database, text)
-            assert said(dsn) == ""
+            assert received(dsn) == ""
         sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", f"GRANT SELECT ON innodb_memcache.* TO {USER}")
     sql(database, f"GRANT SELECT, UPDATE (k, v), INSERT (k, v), DELETE ON {TABLE} TO {USER}")
-    assert said(dsn) == ""
+    assert received(dsn) == ""
     sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", f"GRANT SELECT ON innodb_memcache.* TO {USER}")
     sql(database, "CREATE ROLE writes", f"GRANT {everything} ON {TABLE} TO writes")
     sql(database, f"GRANT writes TO {USER}", f"GRANT SELECT ON {TABLE} TO {USER}")
-    assert said(dsn).startswith(lacking("INSERT, UPDATE, DELETE"))  # a role that is not active does not count
+    assert received(dsn).startswith(lacking("INSERT, UPDATE, DELETE"))  # a role that is not active does not count
     sql(database, f"SET DEFAULT ROLE writes {'FOR' if mariadb else 'TO'} {USER}")
-    assert said(dsn) == ""
+    assert received(dsn) == ""
     sql(database, "DROP ROLE writes", f"REVOKE SELECT ON {TABLE} FROM {USER}")
     if not mariadb:
         sql(database, "SET GLOBAL partial_revokes = ON")
         sql(database, f"GRANT {everything} ON *.* TO {USER}", f"REVOKE INSERT ON `od_d``db`.* FROM {USER}")
-        text = said(dsn)
+        text = received(dsn)
         assert text.startswith(lacking("INSERT"))
         granted(database, text)
-        assert said(dsn) == ""
+        assert received(dsn) == ""
         sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", "SET GLOBAL partial_revokes = OFF")
 
 
@@ -220,10 +220,10 @@ def test_serve_warns_at_the_start_and_at_each_reload(database: SQLServer, dsn: s
         assert not any("may not" in each for each in served.log)
 
 
-def test_what_is_not_known_is_said(database: SQLServer, dsn: str) -> None:
+def test_what_is_not_known_is_reported(database: SQLServer, dsn: str) -> None:
     sql(database, f"GRANT SELECT ON {TABLE} TO {USER}", "SET GLOBAL read_only = ON")
     try:
-        assert f"it is not known what {USER} may do with {TABLE}: 1290 " in said(dsn)
+        assert f"it is not known what {USER} may do with {TABLE}: 1290 " in received(dsn)
     finally:
         sql(database, "SET GLOBAL read_only = OFF")
 
@@ -241,7 +241,7 @@ def test_what_may_not_be_read_is_named_with_its_grant(database: SQLServer, dsn: 
     granted(database, text_of_configuration)
     assert refused() == text
     granted(database, text)
-    assert said(dsn).startswith(lacking("INSERT, UPDATE, DELETE"))
+    assert received(dsn).startswith(lacking("INSERT, UPDATE, DELETE"))
     result = CliRunner().invoke(
         main, ["serve", "--listen", "127.0.0.1:0", "--set", "row_cache_binlog=1", "--store", dsn]
     )

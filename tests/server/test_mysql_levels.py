@@ -35,10 +35,10 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 def ask(client: socket.socket, data: bytes, replies: int) -> bytes:
     """Send bytes at once and return so many replies."""
     client.sendall(data)
-    said = b""
-    while len(re.findall(rb"(?m)^(?:STORED|END|SERVER_ERROR.*)\r$", said)) < replies:
-        said += client.recv(1 << 16)
-    return said
+    reply = b""
+    while len(re.findall(rb"(?m)^(?:STORED|END|SERVER_ERROR.*)\r$", reply)) < replies:
+        reply += client.recv(1 << 16)
+    return reply
 
 
 def options(level: int, profile: str) -> list[str]:
@@ -85,9 +85,9 @@ def seen(client: socket.socket, peer: Peer) -> list[bytes]:
     """Return the replies to gets of a row that SQL has updated, inserted and deleted, in each form that they have."""
     old, new, gone = b"get old\r\n", b"get new\r\n", b"get gone\r\n"
     forms = [old, new, gone, old + new + gone, b"get old new gone\r\n", b"gets old\r\n"]
-    said = [*[ask_gets(client, form) for form in forms], serving_ask(client, b"mg old v\r\n")]
+    reply = [*[ask_gets(client, form) for form in forms], serving_ask(client, b"mg old v\r\n")]
     found = peer.exchange_frames([*[(GETKQ, name, b"", b"") for name in (b"old", b"new", b"gone")], FENCE], 0)
-    return [*said, b"|".join(body[4:] for *_, body in found)]
+    return [*reply, b"|".join(body[4:] for *_, body in found)]
 
 
 @pytest.mark.parametrize("level", range(4))

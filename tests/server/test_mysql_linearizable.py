@@ -81,9 +81,9 @@ class Round:
                     client.sendall(b"".join(b"get %b\r\n" % key for key in keys))
                 else:
                     client.sendall(b"get %b\r\n" % b" ".join(keys))
-                said = lines(client, b"END\r\n", len(keys) if apart else 1)
+                received = lines(client, b"END\r\n", len(keys) if apart else 1)
                 for key in keys:
-                    _, found, rest = said.partition(b"VALUE %b 0 " % key)
+                    _, found, rest = received.partition(b"VALUE %b 0 " % key)
                     self.note(key, (b"get", b"", rest.split(b"\r\n")[1] if found else b""), called)
                 self.shown[number] += 1
 
@@ -119,10 +119,10 @@ class Round:
 
 def lines(client: socket.socket, end: bytes, count: int) -> bytes:
     """Return bytes up to so many ends of lines."""
-    said = b""
-    while said.count(end) < count:
-        said += client.recv(1 << 16)
-    return said
+    received = b""
+    while received.count(end) < count:
+        received += client.recv(1 << 16)
+    return received
 
 
 def played(database: SQLServer, *options: str) -> History:

@@ -47,10 +47,10 @@ def client(served: Served) -> Iterator[socket.socket]:
 def ask(client: socket.socket, data: bytes, replies: int) -> bytes:
     """Send bytes at once and return so many replies."""
     client.sendall(data)
-    said = b""
-    while len(re.findall(rb"(?m)^(STORED|END|SERVER_ERROR.*|CLIENT_ERROR.*)\r$", said)) < replies:
-        said += client.recv(1 << 16)
-    return said
+    received = b""
+    while len(re.findall(rb"(?m)^(STORED|END|SERVER_ERROR.*|CLIENT_ERROR.*)\r$", received)) < replies:
+        received += client.recv(1 << 16)
+    return received
 
 
 def test_a_run_of_sets_and_a_run_of_gets_are_few_statements(database: SQLServer, client: socket.socket) -> None:
@@ -130,10 +130,10 @@ def test_a_set_without_a_reply_has_none_if_the_database_hangs(database: SQLServe
             ask(client, request, 1)
         with stopped(database):
             client.sendall(put("p00", "2").replace(b" 1\r", b" 1 noreply\r") + put("p01", "2") + b"version\r\n")
-            said = b""
-            while b"VERSION" not in said:
-                said += client.recv(200)
-    first, *others = said.split(b"\r\n")
+            received = b""
+            while b"VERSION" not in received:
+                received += client.recv(200)
+    first, *others = received.split(b"\r\n")
     assert first.startswith(b"SERVER_ERROR no answer from the database within 2 s")
     assert [other.split(b" ")[0] for other in others] == [b"VERSION", b""]
 
@@ -284,6 +284,6 @@ def test_a_run_is_counted_once_for_each_command(client: socket.socket) -> None:
     ask(client, b"stats reset\r\nset p00 0 0 1\r\n1\r\n", 1)
     ask(client, put("p01", "1") + put("p02", "1") + put("p03", "1"), 3)
     ask(client, b"get p01\r\nget none\r\nget p02\r\nget none\r\n", 4)
-    said = ask(client, b"stats\r\n", 1)
+    received = ask(client, b"stats\r\n", 1)
     for row in (b"cmd_set 4", b"cmd_get 4", b"get_hits 2", b"get_misses 2", b"total_items 4"):
-        assert b"STAT " + row + b"\r\n" in said
+        assert b"STAT " + row + b"\r\n" in received

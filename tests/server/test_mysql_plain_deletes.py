@@ -119,7 +119,7 @@ def test_spellings_of_one_row_remove_it_once(database: SQLServer, crowd: Crowd, 
     assert left(database, name, "k") == {"other"} - {*words}
 
 
-def test_a_row_that_another_one_needs_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
+def test_a_row_that_another_one_needs_fails_none_of_the_others(database: SQLServer, crowd: Crowd) -> None:
     bound(
         crowd, database, "needed",
         "CREATE TABLE test.needs (k VARCHAR(20), FOREIGN KEY (k) REFERENCES needed (k)) ENGINE = InnoDB",

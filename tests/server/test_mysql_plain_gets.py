@@ -23,10 +23,10 @@ def ask(client: socket.socket, request: bytes) -> bytes:
     """Send one request alone."""
     client.sendall(request)
     if request == b"stats\r\n":
-        said = b""
-        while not said.endswith(b"END\r\n"):
-            said += client.recv(65536)
-        return said
+        received = b""
+        while not received.endswith(b"END\r\n"):
+            received += client.recv(65536)
+        return received
     return answer(client)
 
 
@@ -51,10 +51,10 @@ def test_a_row_is_over_when_its_second_begins(database: SQLServer, served: Serve
         sql(database, f"INSERT INTO test.demo_test VALUES ('brief', 'v', 7, 0, {last})")
 
         def over() -> bool:
-            asked = time.time()
+            requests = time.time()
             over = ask(client, b"get brief\r\n") == b"END\r\n"
             assert not over or time.time() >= last
-            assert over or asked < last
+            assert over or requests < last
             return over
 
         until(over, pause=0.001)
@@ -69,7 +69,7 @@ def test_each_get_is_counted(served: Served) -> None:
             ask(client, b"get nothing\r\n")
         after = ask(client, b"stats\r\n")
     for name, more in ((b"cmd_get", 10), (b"get_hits", 5), (b"get_misses", 5)):
-        counts = [int(said.split(b"STAT " + name + b" ")[1].split()[0]) for said in (before, after)]
+        counts = [int(received.split(b"STAT " + name + b" ")[1].split()[0]) for received in (before, after)]
         assert counts[1] - counts[0] == more, name
 
 
@@ -143,8 +143,8 @@ def test_gets_of_several_keys_are_those_of_a_server_without_groups(database: SQL
                 with each.connect() as client:
                     assert serving_ask(client, b"bind several\r\nget AA\r\nstats reset\r\n").endswith(b"RESET\r\n")
                     replies = [serving_ask(client, line)]
-                    said = serving_ask(client, b"stats\r\n")
+                    received = serving_ask(client, b"stats\r\n")
                     names = (b"cmd_get", b"get_hits", b"get_misses", b"get_expired")
-                    replies += [said.split(b"STAT " + name + b" ")[1].split()[0] for name in names]
+                    replies += [received.split(b"STAT " + name + b" ")[1].split()[0] for name in names]
                     found.append(replies)
             assert found[0] == found[1], line

@@ -45,8 +45,8 @@ def rows(database: SQLServer, name: str) -> dict[str, str]:
 def test_new_rows_and_old_ones_together(database: SQLServer, crowd: Crowd) -> None:
     sql(database, "INSERT INTO test.demo_test VALUES " + ", ".join(f"('{key}', 'old', 7, 3, 0)" for key in KEYS[::2]))
     sql(database, "SET GLOBAL general_log = ON")
-    asked = [b"set %b %d 0 3\r\nnew\r\n" % (key.encode(), number % 3) for number, key in enumerate(KEYS)]
-    assert crowd.ask(asked) == [STORED] * CLIENTS
+    requests = [b"set %b %d 0 3\r\nnew\r\n" % (key.encode(), number % 3) for number, key in enumerate(KEYS)]
+    assert crowd.ask(requests) == [STORED] * CLIENTS
     sql(database, "SET GLOBAL general_log = OFF")
     logged = sql(database, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%IN (%%,%%NOWAIT'")
     assert logged[0][0] >= 1
@@ -97,15 +97,15 @@ def test_a_listener_that_only_reads_sets_nothing(database: SQLServer) -> None:
     assert not sql(database, "SELECT c1 FROM test.demo_test WHERE c2 = 'new' AND c1 LIKE 'k__'")
 
 
-def test_a_row_that_the_table_refuses_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
+def test_a_row_that_the_table_refuses_fails_none_of_the_others(database: SQLServer, crowd: Crowd) -> None:
     bound(crowd, database, "picky", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
     sql(
         database,
         "CREATE TRIGGER test.picks BEFORE INSERT ON test.picky FOR EACH ROW"
         " IF NEW.v = 'bad' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'bad is not wanted'; END IF",
     )
-    asked = [put(key, "bad" if key in ("k05", "k17") else "good") for key in KEYS]
-    replies = dict(zip(KEYS, crowd.ask(asked), strict=True))
+    requests = [put(key, "bad" if key in ("k05", "k17") else "good") for key in KEYS]
+    replies = dict(zip(KEYS, crowd.ask(requests), strict=True))
     for key in ("k05", "k17"):
         assert b"bad is not wanted" in replies.pop(key)
     assert set(replies.values()) == {STORED}
@@ -165,7 +165,7 @@ def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: C
     sql(database, "TRUNCATE TABLE mysql.general_log")
 
 
-def test_all_that_wait_are_told_at_once_that_the_database_hangs(database: SQLServer) -> None:
+def test_all_that_wait_are_reported_at_once_that_the_database_hangs(database: SQLServer) -> None:
     # It counts as hanging after two seconds; another attempt would wait for two more.
     with (
         serving(f"{database.dsn}?timeout=1", "--set", "innodb_lock_wait_timeout=1") as served,
@@ -181,9 +181,9 @@ def test_all_that_wait_are_told_at_once_that_the_database_hangs(database: SQLSer
                 assert client.recv(200).startswith(b"SERVER_ERROR no answer from the database within 2 s")
 
 
-def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: Crowd) -> None:
+def test_what_is_not_plain_is_answered_separately(database: SQLServer, crowd: Crowd) -> None:
     bound(crowd, database, "narrow", "k VARCHAR(5) PRIMARY KEY", "v VARCHAR(9) CHARACTER SET utf8mb4")
-    asked = {
+    requests = {
         put("short", "fits"): STORED,
         put("longer", "key"): b"CLIENT_ERROR key too long for column k (5)\r\n",
         put("wide", "0123456789"): b"SERVER_ERROR object too large for cache: column v takes 9 characters\r\n",
@@ -193,11 +193,11 @@ def test_what_is_not_plain_is_answered_beside_them(database: SQLServer, crowd: C
         b"set over 0 -1 1\r\nx\r\n": STORED,
         b"set later 0 1000 1\r\nx\r\n": STORED,
     }
-    assert dict(zip(asked, crowd.ask(list(asked)), strict=False)) == asked
+    assert dict(zip(requests, crowd.ask(list(requests)), strict=False)) == requests
     assert rows(database, "narrow") == {"short": "fits", "text": "grön", "later": "x"}
 
 
-def test_a_value_is_no_larger_than_the_server_is_told(database: SQLServer) -> None:
+def test_a_value_is_no_larger_than_the_server_is_reported(database: SQLServer) -> None:
     with serving(database.dsn, "--set", "item_size_max=1024") as served, Crowd(served, 2) as crowd:
         crowd.ask([b"get AA\r\n"] * 2)
         fits, not_any_more = crowd.ask([put("fits", "x" * 700), put("large", "x" * 1025)])

@@ -39,7 +39,7 @@ def put(key: str, value: str, verb: str = "set") -> bytes:
     return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
 
 
-def said(client: socket.socket, count: int) -> bytes:
+def reply(client: socket.socket, count: int) -> bytes:
     """Return so many replies of a line or a get."""
     found = b""
     while len(re.findall(rb"(?m)^(?!VALUE)(?:[A-Z_]+(?: .*)?|\d+)\r$", found)) < count:
@@ -51,7 +51,7 @@ def said(client: socket.socket, count: int) -> bytes:
 
 def ask(client: socket.socket, data: bytes, count: int) -> bytes:
     client.sendall(data)
-    return said(client, count)
+    return reply(client, count)
 
 
 def logged(database: SQLServer, *verbs: str) -> list[int]:
@@ -91,10 +91,10 @@ def test_a_locked_row_delays_only_what_follows_it_on_its_connection(database: SQ
             cursor.execute("BEGIN")
             cursor.execute("UPDATE test.demo_test SET c2 = '9' WHERE c1 = 'a'")
             client.sendall(put("b", "1") + b"incr a 1\r\n" + put("b", "2") + b"incr a 1\r\nget b\r\n")
-            assert said(client, 1) == STORED
+            assert reply(client, 1) == STORED
             assert ask(other, put("c", "1") + b"get c\r\n", 2) == STORED + b"VALUE c 0 1\r\n1\r\nEND\r\n"
             cursor.execute("COMMIT")
-        assert said(client, 4) == b"10\r\n" + STORED + b"11\r\nVALUE b 0 1\r\n2\r\nEND\r\n"
+        assert reply(client, 4) == b"10\r\n" + STORED + b"11\r\nVALUE b 0 1\r\n2\r\nEND\r\n"
 
 
 def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(database: SQLServer) -> None:
@@ -115,7 +115,7 @@ def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(data
             assert ask(other, b"get b\r\n", 1) == b"VALUE b 0 1\r\ny\r\nEND\r\n"
             cursor.execute("COMMIT")
         a, b = b"VALUE a 0 1\r\nz\r\n", b"VALUE b 0 1\r\ny\r\n"
-        assert said(client, 4) == b + b"END\r\n" + a + b + b"END\r\n" + a + b"END\r\n" + b + b"END\r\n"
+        assert reply(client, 4) == b + b"END\r\n" + a + b + b"END\r\n" + a + b"END\r\n" + b + b"END\r\n"
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
@@ -166,7 +166,7 @@ def test_a_locked_table_is_waited_for_once(database: SQLServer, served: Served) 
         until(lambda: sql(database, "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%% FOR UPDATE'"
                                     " AND info NOT LIKE '%%processlist%%'") == [(1,)])  # fmt: skip
         cursor.execute("UNLOCK TABLES")
-        assert said(client, 1) == STORED
+        assert reply(client, 1) == STORED
     waits = sql(database, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%FOR UPDATE SKIP LOCKED'")
     logged(database)
     assert waits[0][0] == (0 if database.version.startswith("8.") else 1)

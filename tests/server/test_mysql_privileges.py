@@ -92,8 +92,8 @@ def test_those_on_the_configuration_or_a_whole_table_are_missing(database: SQLSe
     for granted, lacking in (("config_options", "containers"), ("containers", "config_options")):
         sql(database, f"GRANT SELECT ON innodb_memcache.{granted} TO {USER}")
         for command, code in (("serve", 3), ("doctor", 2)):
-            said = f"configuration table innodb_memcache.{lacking}: 1142 SELECT command denied to user 'kvref'@"
-            assert said in refused(command, code)
+            reply = f"configuration table innodb_memcache.{lacking}: 1142 SELECT command denied to user 'kvref'@"
+            assert reply in refused(command, code)
         sql(database, f"REVOKE SELECT ON innodb_memcache.{granted} FROM {USER}")
     sql(database, f"GRANT SELECT ON innodb_memcache.* TO {USER}", f"REVOKE ALL ON test.demo_test FROM {USER}")
     assert "the account lacks SELECT on test.demo_test, or it does not exist (1142 SELECT command denied" in refused(

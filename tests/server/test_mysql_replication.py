@@ -63,8 +63,10 @@ def pair() -> Iterator[Pair]:
 @pytest.fixture
 def written(pair: Pair) -> Iterator[Pair]:
     with serving(pair.source.dsn) as served, served.connect() as client:
-        said = b"set a 7 0 6\r\nh\xc3\xa9llo\r\nset n 0 0 2\r\n41\r\nincr n 1\r\nset gone 0 0 1\r\nx\r\ndelete gone\r\n"
-        assert ask(client, said) == STORED * 2 + b"42\r\n" + STORED + b"DELETED\r\n"
+        reply = (
+            b"set a 7 0 6\r\nh\xc3\xa9llo\r\nset n 0 0 2\r\n41\r\nincr n 1\r\nset gone 0 0 1\r\nx\r\ndelete gone\r\n"
+        )
+        assert ask(client, reply) == STORED * 2 + b"42\r\n" + STORED + b"DELETED\r\n"
         assert ask(client, b"append a 0 0 1\r\n!\r\nset late 0 2000000000 1\r\nx\r\n") == STORED * 2
     pair.follow()
     yield pair
@@ -89,9 +91,9 @@ def test_what_kvref_writes_arrives_on_the_replica(written: Pair) -> None:
 
 @pytest.mark.parametrize("option", ["read_only", "super_read_only"])
 def test_kvref_over_a_replica_reads_and_says_why_it_does_not_write(written: Pair, option: str) -> None:
-    asked = b"gets a n AA gone\r\nget @>=a@<=n\r\nget @@aaa.a\r\n"
+    requests = b"gets a n AA gone\r\nget @>=a@<=n\r\nget @@aaa.a\r\n"
     with serving(written.source.dsn) as served, served.connect() as client:
-        of_the_source = ask(client, asked)
+        of_the_source = ask(client, requests)
         assert of_the_source.count(b"VALUE ") == 8
     before = sql(written.replica, ROWS)
     sql(written.replica, f"SET GLOBAL {option} = 1")
@@ -99,7 +101,7 @@ def test_kvref_over_a_replica_reads_and_says_why_it_does_not_write(written: Pair
     dsn = written.dsn() if option == "read_only" else written.replica.dsn
     try:
         with serving(dsn) as served, served.connect() as client:
-            assert ask(client, asked) == of_the_source
+            assert ask(client, requests) == of_the_source
             for write in WRITES:
                 answer = ask(client, write)
                 assert answer.startswith(b"SERVER_ERROR 1290 The MySQL server is running with the --"), write

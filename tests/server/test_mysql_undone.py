@@ -119,16 +119,16 @@ def locked(database: SQLServer, key: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("verb", CASES)
-@pytest.mark.parametrize("said", [None, PING], ids=["server", "ping"])
+@pytest.mark.parametrize("received", [None, PING], ids=["server", "ping"])
 def test_a_locked_row_ends_the_transaction_of_others(
-    database: SQLServer, proxy: Proxy, together: Served, verb: str, said: bytes | None
+    database: SQLServer, proxy: Proxy, together: Served, verb: str, received: bytes | None
 ) -> None:
     """Each turn of one group meets the locked row: the server itself ends the transaction, or the ping reports it."""
     request = prepared(together, verb)
     with Crowd(together, 8) as crowd:
         with locked(database, "b"):
-            if said is not None:
-                proxy.trap(said, "abort")
+            if received is not None:
+                proxy.trap(received, "abort")
             crowd.send([request, b"incr b 1\r\n"] * 4)
             replies = [answer(client) for client in crowd.clients[::2]]
         assert sorted(answer(client) for client in crowd.clients[1::2]) == COUNTED
@@ -137,13 +137,13 @@ def test_a_locked_row_ends_the_transaction_of_others(
 
 
 @pytest.mark.parametrize("verb", CASES)
-@pytest.mark.parametrize("said", [b" FOR UPDATE NOWAIT", b"", b"\x03COMMIT"], ids=["look-up", "write", "commit"])
+@pytest.mark.parametrize("received", [b" FOR UPDATE NOWAIT", b"", b"\x03COMMIT"], ids=["look-up", "write", "commit"])
 def test_a_statement_ends_the_transaction_of_all(
-    database: SQLServer, proxy: Proxy, together: Served, verb: str, said: bytes
+    database: SQLServer, proxy: Proxy, together: Served, verb: str, received: bytes
 ) -> None:
     request = prepared(together, verb)
     with Crowd(together, 8) as crowd:
-        proxy.trap(said or CASES[verb].write, "abort")
+        proxy.trap(received or CASES[verb].write, "abort")
         replies = crowd.ask([request, b"incr b 1\r\n"] * 4)
     assert proxy.trapped
     assert sorted(replies[1::2]) == COUNTED
@@ -151,29 +151,29 @@ def test_a_statement_ends_the_transaction_of_all(
 
 
 @pytest.mark.parametrize("verb", CASES)
-@pytest.mark.parametrize("said", [b" FOR UPDATE", b"", b"\x03COMMIT"], ids=["look-up", "write", "commit"])
+@pytest.mark.parametrize("received", [b" FOR UPDATE", b"", b"\x03COMMIT"], ids=["look-up", "write", "commit"])
 def test_a_statement_ends_the_transaction_of_one(
-    database: SQLServer, proxy: Proxy, one_by_one: Served, verb: str, said: bytes
+    database: SQLServer, proxy: Proxy, one_by_one: Served, verb: str, received: bytes
 ) -> None:
     request = prepared(one_by_one, verb)
     with Crowd(one_by_one, 4) as crowd:
-        proxy.trap(said or CASES[verb].write, "abort")
+        proxy.trap(received or CASES[verb].write, "abort")
         replies = crowd.ask([request] * 4)
     assert proxy.trapped
     check(database, verb, replies)
 
 
 @pytest.mark.parametrize(
-    "said", [b" FOR UPDATE", UPDATE, b"\x03COMMIT", PING], ids=["look-up", "write", "commit", "ping"]
+    "received", [b" FOR UPDATE", UPDATE, b"\x03COMMIT", PING], ids=["look-up", "write", "commit", "ping"]
 )
-def test_a_batch_is_lost_whole_and_reported(database: SQLServer, proxy: Proxy, said: bytes) -> None:
+def test_a_batch_is_lost_whole_and_reported(database: SQLServer, proxy: Proxy, received: bytes) -> None:
     settings = ("--set", "daemon_memcached_w_batch_size=3", "--set", "innodb_lock_wait_timeout=1")
     with serving(dsn(database, proxy), *settings) as served, served.connect() as client:
         sql(database, "INSERT INTO test.demo_test (c1, c2) VALUES ('a', '10'), ('b', '10'), ('c', '10')")
         assert ask(client, b"incr a 1\r\n") == b"11\r\n"
         assert ask(client, b"incr b 1\r\n") == b"11\r\n"
-        proxy.trap(said, "abort")
-        with locked(database, "c") if said == PING else nullcontext():
+        proxy.trap(received, "abort")
+        with locked(database, "c") if received == PING else nullcontext():
             reply = ask(client, b"incr c 1\r\n")
         assert proxy.trapped
         assert re.match(rb"SERVER_ERROR .*: [23] pending writes are lost\r\n", reply)

@@ -59,12 +59,12 @@ def numbers(client: socket.socket) -> tuple[int, ...]:
 
 def exchange(client: socket.socket, data: bytes, answer: bytes) -> None:
     client.sendall(data)
-    said = b""
-    while len(said) < len(answer):
+    reply = b""
+    while len(reply) < len(answer):
         piece = client.recv(1 << 16)
-        assert piece, said
-        said += piece
-    assert said == answer
+        assert piece, reply
+        reply += piece
+    assert reply == answer
 
 
 def test_a_connection_moves_with_its_first_write(served: Served, client: socket.socket) -> None:
@@ -110,9 +110,9 @@ def test_the_binary_protocol_goes_on(served: Served, client: socket.socket) -> N
     client.sendall(write[:30])
     until_read(client)
     client.sendall(write[30:] + frame(0x00, b"k"))
-    said = b""
-    while not said.endswith(b"value"):
-        said += client.recv(4096)
+    reply = b""
+    while not reply.endswith(b"value"):
+        reply += client.recv(4096)
     until(lambda: both(served) == (first + 1, second - 1))
     client.sendall(frame(0x00, b"AA"))
     assert client.recv(4096).endswith(b"HELLO, HELLO")
@@ -182,8 +182,8 @@ def test_the_mapping_stays_bound_unless_it_is_gone(served: Served, client: socke
             assert database.execute("SELECT k, v FROM one").fetchall() == [("k", "abc")]
             database.execute("DELETE FROM containers WHERE name = 'new'")
             served.reload()
-            said = b"SERVER_ERROR mapping new is no longer in containers: bind another\r\n"
-            exchange(other, b"set k 0 0 3\r\nabc\r\n", said)
+            reply = b"SERVER_ERROR mapping new is no longer in containers: bind another\r\n"
+            exchange(other, b"set k 0 0 3\r\nabc\r\n", reply)
     database.close()
 
 

@@ -151,9 +151,9 @@ def test_planned_commands_are_answered_as_by_steps(tmp_path: Path, profile: str,
         ]
 
         def compare(table: str) -> None:
-            asked = f"SELECT {COLUMNS[table] if at_once else '*'} FROM {table} ORDER BY 1"
+            requests = f"SELECT {COLUMNS[table] if at_once else '*'} FROM {table} ORDER BY 1"
             # An expiry time is relative to the second in which a server received the command.
-            rows = {re.sub(r"\b1[789]\d{8}\b", "later", peer.run(asked)) for peer in peers}
+            rows = {re.sub(r"\b1[789]\d{8}\b", "later", peer.run(requests)) for peer in peers}
             assert len(rows) == 1, table
 
         def by_sql() -> bytes:
@@ -176,7 +176,7 @@ def test_planned_commands_are_answered_as_by_steps(tmp_path: Path, profile: str,
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 def test_a_row_whose_key_is_a_blob_is_written_as_by_steps(tmp_path: Path, profile: str) -> None:
     """Which path takes a command behind others depends on the time that those take."""
-    said = []
+    response = []
     for size, program in ((0, STEPS), (0, "kvref"), (1 << 20, "kvref")):
         options = "--profile", profile, "--set", f"row_cache_bytes={size}"
         path = _prepared(tmp_path / f"{size}{program}")
@@ -197,8 +197,8 @@ def test_a_row_whose_key_is_a_blob_is_written_as_by_steps(tmp_path: Path, profil
                     assert peer.ask(0, request).startswith(reply + b"\r\n"), (table, request)
                     replies.append(peer.run(f"SELECT k, v FROM {table}"))
                     peer.run(f"DELETE FROM {table}")
-            said.append(replies)
-    assert said[0] == said[1] == said[2]
+            response.append(replies)
+    assert response[0] == response[1] == response[2]
 
 
 def test_what_sql_commits_is_shown_by_the_next_get(tmp_path: Path) -> None:
@@ -268,10 +268,12 @@ def _hits(client: socket.socket) -> int:
 def _ask(client: socket.socket, data: bytes, replies: int = 0) -> bytes:
     """Return so many replies; 0: one for each line of `data` that is a command."""
     client.sendall(data)
-    said = b""
-    while len(re.findall(rb"(?m)^(STORED|END|CLIENT_ERROR.*)\r$", said)) < (replies or len(re.findall(COMMAND, data))):
-        said += client.recv(1 << 16)
-    return said
+    response = b""
+    while len(re.findall(rb"(?m)^(STORED|END|CLIENT_ERROR.*)\r$", response)) < (
+        replies or len(re.findall(COMMAND, data))
+    ):
+        response += client.recv(1 << 16)
+    return response
 
 
 @pytest.mark.parametrize(
@@ -432,7 +434,7 @@ def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path:
     """Alone in what arrives: of a row with flags, one that is expired, and keys without a row, from the second time on."""
     batches = [[(opcode, word)] for opcode in (0x00, 0x0C) for word in (b"k", b"old", b"none")]
     batches.append([(0x09, b"k"), (0x0D, b"none"), (0x0D, b"k"), (0x00, b"none"), (0x0A, b"")])
-    said = []
+    response = []
     for program in (STEPS, "kvref"):
         with serving(_prepared(tmp_path / program), program=program) as served, ExitStack() as stack:
             peer = _Peer(served, stack, hides_cas=False)
@@ -441,5 +443,5 @@ def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path:
             replies: list[object] = []
             for _ in range(4):
                 replies += [peer.exchange_frames([(*each, b"", b"") for each in batch], 0) for batch in batches]
-            said.append((replies, peer.counters()))
-    assert said[0] == said[1]
+            response.append((replies, peer.counters()))
+    assert response[0] == response[1]

@@ -14,7 +14,7 @@ SET = 0x01
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         b"set AA 0 0 1025\r\n" + WIDE + b"\r\n",
         b"set AA 0 0 1025 noreply\r\n" + WIDE + b"\r\n",
@@ -22,12 +22,12 @@ SET = 0x01
     ],
     ids=["text", "noreply", "binary"],
 )
-def test_it_names_the_client_the_column_and_the_width(tmp_path: Path, said: bytes) -> None:
+def test_it_names_the_client_the_column_and_the_width(tmp_path: Path, message: bytes) -> None:
     with serving(tmp_path / "x.sqlite") as served:
-        held(served.port, [said * 2])
+        held(served.port, [message * 2])
         line = served.wait_for("refused a value")
         assert "from 127.0.0.1: object too large for cache: column c2 takes 1024 characters" in line
-        held(served.port, [said, b"get AA\r\n" if said[:1] == b"s" else frame(0x00, b"AA")])
+        held(served.port, [message, b"get AA\r\n" if message[:1] == b"s" else frame(0x00, b"AA")])
         assert "".join(served.log).count("refused a value") == 1
 
 

@@ -117,7 +117,7 @@ def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "environment", "said"),
+    ("options", "environment", "output"),
     [
         (["--listen", "127.0.0.1:0"], {}, "systemd passed sockets: remove --listen"),
         ([], {"TEST_FDS": "x"}, "LISTEN_FDS='x': expected a number of file descriptors"),
@@ -125,7 +125,7 @@ def test_a_socket_of_the_file_system(tmp_path: Path) -> None:
         ([], {"TEST_KIND": "file"}, "descriptor 3 (db) from the service manager: Socket operation on non-socket"),
     ],
 )
-def test_what_cannot_be_served(tmp_path: Path, options: list[str], environment: dict[str, str], said: str) -> None:
+def test_what_cannot_be_served(tmp_path: Path, options: list[str], environment: dict[str, str], output: str) -> None:
     with ExitStack() as stack:
         kinds = {
             "datagram": lambda: stack.enter_context(socket.socket(type=socket.SOCK_DGRAM)).fileno(),
@@ -146,7 +146,7 @@ def test_what_cannot_be_served(tmp_path: Path, options: list[str], environment: 
             env=os.environ | environment,
             pass_fds=[high],
         )
-    assert (ended.returncode, said in ended.stderr, "Traceback" in ended.stderr) == (2, True, False), ended.stderr
+    assert (ended.returncode, output in ended.stderr, "Traceback" in ended.stderr) == (2, True, False), ended.stderr
 
 
 def test_sockets_of_another_process_are_left_alone(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_systemd_socket_activate(tmp_path: Path) -> None:
 
 @EACH
 @pytest.mark.parametrize("place", ["path", "abstract"])
-def test_the_service_manager_is_told(tmp_path: Path, workers: str, place: str) -> None:
+def test_the_service_manager_is_reported(tmp_path: Path, workers: str, place: str) -> None:
     abstract = place == "abstract"
     path = f"@kvref-{os.getpid()}-{workers}" if abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -183,9 +183,9 @@ def test_the_service_manager_is_told(tmp_path: Path, workers: str, place: str) -
             assert manager.recv(100) == b"READY=1"
             before = time.monotonic_ns() // 1000
             served.reload()
-            told = re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=(\d+)", manager.recv(100))
-            assert told is not None
-            assert before <= int(told[1]) <= time.monotonic_ns() // 1000
+            reported = re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=(\d+)", manager.recv(100))
+            assert reported is not None
+            assert before <= int(reported[1]) <= time.monotonic_ns() // 1000
             assert manager.recv(100) == b"READY=1"
             served.process.send_signal(signal.SIGTERM)
             assert manager.recv(100) == b"STOPPING=1"
@@ -208,11 +208,11 @@ def test_the_unit_files(tmp_path: Path) -> None:
         # Only the program is somewhere else here.
         text = unit.read_text().replace("/opt/kvref/bin/kvref", sys.executable)
         (tmp_path / unit.name).write_text(text)
-    said = subprocess.run(
+    output = subprocess.run(
         [verify, "verify", *(tmp_path / unit.name for unit in UNITS.iterdir())],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (said.returncode, said.stderr) == (0, "")
+    assert (output.returncode, output.stderr) == (0, "")
     # What the service starts is a command that there is.
     words = re.search(r"^ExecStart=/opt/kvref/bin/kvref (.+)$", (UNITS / "kvref.service").read_text(), re.MULTILINE)
     assert words is not None

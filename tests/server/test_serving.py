@@ -77,7 +77,7 @@ def test_each_connection_has_its_own_binding(served: Served) -> None:
         client.close()
 
 
-def test_bad_input_keeps_the_connection_and_its_neighbours(served: Served) -> None:
+def test_bad_input_keeps_the_connection_and_the_others(served: Served) -> None:
     with served.connect() as client, served.connect() as neighbour:
         long_key = b"k" * 251
         assert ask(client, b"frobnicate\r\n") == b"ERROR\r\n"
@@ -243,7 +243,7 @@ def long_table(served: Served) -> None:
     database.close()
 
 
-def test_many_large_replies_neither_pile_up_nor_hold_up_neighbours(served: Served) -> None:
+def test_many_large_replies_neither_pile_up_nor_hold_up_others(served: Served) -> None:
     long_table(served)
     with served.connect() as greedy, served.connect() as neighbour:
         assert ask(greedy, b"bind wide\r\n") == b"SUCCEED\r\n"

@@ -115,9 +115,9 @@ def test_what_has_arrived_is_answered(tmp_path: Path, workers: str) -> None:
         served.process.send_signal(signal.SIGTERM)
         for each in processes:
             os.kill(each, signal.SIGCONT)
-        said = _all(client)
-    assert (said.count(b"HELLO, HELLO\r\nEND\r\n"), said.count(b"STORED\r\n")) == (MANY, MANY)
-    assert said.endswith(b"STORED\r\nEND\r\n")
+        received = _all(client)
+    assert (received.count(b"HELLO, HELLO\r\nEND\r\n"), received.count(b"STORED\r\n")) == (MANY, MANY)
+    assert received.endswith(b"STORED\r\nEND\r\n")
     assert served.process.wait(timeout=60) == 0
 
 
@@ -173,10 +173,10 @@ def test_a_client_that_reads_late_gets_everything(deaf: tuple[Served, socket.soc
         served.process.send_signal(signal.SIGTERM)
         client.sendall(b"get AA\r\n" * 100)  # comes too late, and must not cost what is on its way
         assert [_all(each) for each in idle] == [b""] * len(idle)  # all connections end at once
-    said = _all(client)
+    received = _all(client)
     client.close()
-    assert said.count(b"VALUE big 0 1000\r\n") == 30_000
-    assert said.endswith(b"END\r\n2\r\n")
+    assert received.count(b"VALUE big 0 1000\r\n") == 30_000
+    assert received.endswith(b"END\r\n2\r\n")
     assert served.process.wait(timeout=60) == 0
 
 

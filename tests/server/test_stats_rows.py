@@ -60,10 +60,10 @@ def test_what_connections_do(tmp_path: Path) -> None:
                 while states != wanted:
                     if "conn_mwrite" not in states:
                         await reads_nothing.send(b"get" + b" big" * 1000 + b"\r\n")
-                    said = (await asks.ask(b"stats conns\r\n", lines=17)).decode()
-                    states = sorted(re.findall(r":state (\w+)\r\n", said))
+                    reply = (await asks.ask(b"stats conns\r\n", lines=17)).decode()
+                    states = sorted(re.findall(r":state (\w+)\r\n", reply))
             reads_nothing.close()
-            assert len(re.findall(r":addr tcp:127\.0\.0\.1:\d+\r\n", said)) == 4
+            assert len(re.findall(r":addr tcp:127\.0\.0\.1:\d+\r\n", reply)) == 4
 
     asyncio.run(run())
 
@@ -71,11 +71,13 @@ def test_what_connections_do(tmp_path: Path) -> None:
 def test_sockets_that_are_listened_on_are_shown(tmp_path: Path) -> None:
     with serving(tmp_path / "x.sqlite") as served, served.connect() as client:
         own = f"tcp:127.0.0.1:{client.getsockname()[1]}"
-        said = ask(client, b"stats conns\r\n").decode()
-        descriptor = re.search(rf"STAT (\d+):addr {own}\r\n", said)
+        reply = ask(client, b"stats conns\r\n").decode()
+        descriptor = re.search(rf"STAT (\d+):addr {own}\r\n", reply)
         assert descriptor is not None
-        assert f"STAT {descriptor[1]}:listen_addr tcp:127.0.0.1:{served.port}\r\n" in said
-        assert f"STAT {descriptor[1]}:state conn_parse_cmd\r\n" in said
-        listening = re.search(rf"STAT (\d+):addr tcp:127.0.0.1:{served.port}\r\nSTAT \1:state conn_listening\r\n", said)
+        assert f"STAT {descriptor[1]}:listen_addr tcp:127.0.0.1:{served.port}\r\n" in reply
+        assert f"STAT {descriptor[1]}:state conn_parse_cmd\r\n" in reply
+        listening = re.search(
+            rf"STAT (\d+):addr tcp:127.0.0.1:{served.port}\r\nSTAT \1:state conn_listening\r\n", reply
+        )
         assert listening is not None
-        assert said.count(":addr ") == 2
+        assert reply.count(":addr ") == 2

@@ -62,10 +62,10 @@ def pass_by(served: Served | Clocked, seconds: float) -> None:
 def rest(client: socket.socket) -> bytes:
     """Return everything up to the end of a connection, which must come soon."""
     client.settimeout(LATEST)
-    said = b""
+    received = b""
     while chunk := client.recv(1 << 16):
-        said += chunk
-    return said
+        received += chunk
+    return received
 
 
 def test_a_silent_connection_is_closed_and_its_batch_committed(serve: Serve) -> None:
@@ -99,7 +99,7 @@ def test_more_silent_connections_than_are_looked_at_at_once(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "half", [b"get", b"set k 0 0 5\r\n", b"set k 0 0 5\r\nabc", b"set k 0 0 9000000\r\nabc", b"get AA\r\nincr A"]
 )
-def test_half_a_command_is_told_and_closed(half: bytes, tmp_path: Path) -> None:
+def test_half_a_command_is_reported_and_closed(half: bytes, tmp_path: Path) -> None:
     with (
         clocked(tmp_path / "x.sqlite", "command_timeout=1") as served,
         served.connect() as quiet,
@@ -128,7 +128,7 @@ def test_bytes_that_trickle_do_not_help(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("half", "opcode", "opaque"), [(24, 1, b"\0\0\0\7"), (30, 1, b"\0\0\0\7"), (10, 0, bytes(4))])
-def test_half_a_frame_is_told_in_a_frame(tmp_path: Path, half: int, opcode: int, opaque: bytes) -> None:
+def test_half_a_frame_is_reported_in_a_frame(tmp_path: Path, half: int, opcode: int, opaque: bytes) -> None:
     frame = struct.pack(">BBHBBHIIQ", 0x80, 1, 1, 8, 0, 0, 19, 7, 0) + bytes(8) + b"k0123456789"
     with clocked(tmp_path / "x.sqlite", "command_timeout=1") as served, served.connect() as client:
         client.sendall(frame[:half])

@@ -87,16 +87,20 @@ def test_stats_are_sums_and_a_reset_is_for_all(served: Served) -> None:
     with clients(served, 4) as (a, b, c, d):
         for client in (a, b, c, d):
             ask(client, b"get AA nothing\r\nset k 0 0 1\r\nx\r\n")
-        said = stats(d)
-        assert {name: said[name] for name in ("cmd_get", "get_hits", "get_misses", "cmd_set")} == {
+        reply = stats(d)
+        assert {name: reply[name] for name in ("cmd_get", "get_hits", "get_misses", "cmd_set")} == {
             "cmd_get": "8", "get_hits": "4", "get_misses": "4", "cmd_set": "4",
         }  # fmt: skip
-        assert (said["pid"], said["curr_connections"], said["total_connections"]) == (str(served.process.pid), "5", "4")
-        assert int(said["bytes_read"]) > 4 * len("get AA nothing\r\nset k 0 0 1\r\nx\r\n")
+        assert (reply["pid"], reply["curr_connections"], reply["total_connections"]) == (
+            str(served.process.pid),
+            "5",
+            "4",
+        )
+        assert int(reply["bytes_read"]) > 4 * len("get AA nothing\r\nset k 0 0 1\r\nx\r\n")
         assert ask(a, b"stats reset\r\n") == b"RESET\r\n"
         ask(b, b"get AA\r\n")
-        said = stats(a)
-        assert (said["cmd_get"], said["cmd_set"], said["total_connections"]) == ("1", "0", "0")
+        reply = stats(a)
+        assert (reply["cmd_get"], reply["cmd_set"], reply["total_connections"]) == ("1", "0", "0")
 
 
 def test_lru_crawler_is_disabled_for_all(served: Served) -> None:
@@ -239,13 +243,13 @@ def policy(store: Path | str, word: str) -> None:
 def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, tmp_path: Path) -> None:
     policy(served.store, "caching")
     served.reload()
-    told = "--workers 2 and cache_policies: get is 'caching': workers cannot share the memory cache"
-    assert told in "".join(served.log)
+    reported = "--workers 2 and cache_policies: get is 'caching': workers cannot share the memory cache"
+    assert reported in "".join(served.log)
     with clients(served, 2) as many:
         for client in many:
             assert ask(client, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
     other = kvref_serve("--store", f"sqlite:///{served.store}", *TWO)
-    assert (other.returncode, told in other.stderr) == (2, True)
+    assert (other.returncode, reported in other.stderr) == (2, True)
     policy(served.store, "disabled")
     served.reload()
     with clients(served, 2) as many:
@@ -303,13 +307,13 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(tmp_path: P
 def test_a_file_that_is_gone_is_not_made_anew(served: Served) -> None:
     Path(served.store).rename(Path(served.store).with_name("moved"))
     served.reload()
-    told = "was deleted or replaced: restart the server"
-    assert told in served.wait_for("configuration not reloaded")
+    reported = "was deleted or replaced: restart the server"
+    assert reported in served.wait_for("configuration not reloaded")
     os.kill(workers(served)[0], signal.SIGKILL)
-    assert told in served.wait_for("a worker cannot start")
+    assert reported in served.wait_for("a worker cannot start")
     assert not Path(served.store).exists()
     with clients(served, 1) as (client,):
-        assert told.encode() in ask(client, b"get AA\r\n")
+        assert reported.encode() in ask(client, b"get AA\r\n")
         os.kill(workers(served)[0], signal.SIGKILL)
         assert client.recv(100) == b""
         until(lambda: "".join(served.log).count("was killed by SIGKILL") == 2)

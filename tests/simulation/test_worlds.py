@@ -115,11 +115,11 @@ def test_the_server_has_its_own_clock_again_afterwards() -> None:
 def test_the_worlds_of_two_processes_are_those_of_one() -> None:
     with simulation() as machine:
         replies = sum(machine.run(draw(seed)).answered for seed in range(40))
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "kvref_testbed.simulation", "--worlds", "40", "--workers", "2"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout.startswith("40 worlds in ")
-    assert said.stdout.rstrip().endswith(f"{replies} replies; 0 not decided; 0 failed")
+    assert output.stdout.startswith("40 worlds in ")
+    assert output.stdout.rstrip().endswith(f"{replies} replies; 0 not decided; 0 failed")

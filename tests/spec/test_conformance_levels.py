@@ -37,7 +37,7 @@ def test_a_case_belongs_to_the_last_level_of_its_requirements() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('"retrieval",', "", "retrieval must be in exactly one level"),
         ('"retrieval",', '"retrieval", "bind",', "bind must be in exactly one level"),
@@ -52,8 +52,8 @@ def test_a_case_belongs_to_the_last_level_of_its_requirements() -> None:
         ('defined_by = ["columns"]', "defined_by = []", "columns: `defined_by` must name chapters of the level"),
     ],
 )
-def test_a_malformed_list_is_rejected(old: str, new: str, said: str) -> None:
-    with pytest.raises(SuiteError, match=said):
+def test_a_malformed_list_is_rejected(old: str, new: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
         conformance_levels.parse(TEXT.replace(old, new, 1))
 
 

@@ -52,7 +52,7 @@ def test_the_last_answer_on_the_wire_is_found_by_version() -> None:
     assert one.last_answer("memcached-1.6.18") is None
 
 
-def test_what_is_no_command_is_said_in_words() -> None:
+def test_what_is_no_command_is_explained() -> None:
     one = of(
         {"send": {"on": "a", "packets": ["set k 0 0 2\r\nx"], "quiet": True}},
         {"hang up": {"on": "a", "how": "half"}, "got": {"8.0.33": "<EOF>"}},
@@ -63,8 +63,10 @@ def test_what_is_no_command_is_said_in_words() -> None:
         {"crowd": {"many": 3, "name": "c", "send": "get k{i}\r\n"}, "got": {"8.0.33": {"END\r\n": 3}}},
         {"sql end": {"on": "s"}, "got": {"8.0.33": {"affected": 1}}},
     )
-    told = [(exchange.on, exchange.sent, [answer.text for answer in exchange.answers]) for exchange in one.exchanges]
-    assert told == [
+    reported = [
+        (exchange.on, exchange.sent, [answer.text for answer in exchange.answers]) for exchange in one.exchanges
+    ]
+    assert reported == [
         ("a", r"set k 0 0 2\r\nx", []),
         ("a", "shuts down its sending side", ["<EOF>"]),
         ("a", "closes", []),

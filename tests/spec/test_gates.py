@@ -45,7 +45,7 @@ def held(requirement: Requirement) -> bool:
     return bool(cases_of(requirement.id) or requirement.tests)
 
 
-def test_every_obligation_is_held_by_a_case_or_a_test_or_says_why_not() -> None:
+def test_every_obligation_is_tested_by_a_case_or_a_test_or_says_why_not() -> None:
     assert [each.id for each in OBLIGATIONS if not held(each) and not each.untestable] == []
 
 

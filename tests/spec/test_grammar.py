@@ -180,7 +180,7 @@ def test_the_statuses_are_those_of_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a = b", "there is no rule b"),
         ("a = b\nb = [a]", "rule a contains itself"),
@@ -191,8 +191,8 @@ def test_the_statuses_are_those_of_the_server() -> None:
         ("1 = 2", "no rule of ABNF"),
     ],
 )
-def test_a_malformed_grammar_is_rejected(text: str, said: str) -> None:
-    with pytest.raises(SuiteError, match=said):
+def test_a_malformed_grammar_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
         Abnf(text)
 
 

@@ -100,19 +100,19 @@ def test_the_rows_of_stats_are_those_of_the_server() -> None:
 
 
 def test_the_defaults_are_those_of_the_server_and_of_its_scripts() -> None:
-    told = normative.of_profile("defaults", "kvref")
+    reported = normative.of_profile("defaults", "kvref")
     plugin = {
         name: each.default for name, each in SETTINGS.items() if name.startswith(("daemon_memcached_", "innodb_"))
     }
-    assert told["settings"] == plugin
-    own = {name: row["default"] for name, row in told["own"].items()}
+    assert reported["settings"] == plugin
+    own = {name: row["default"] for name, row in reported["own"].items()}
     assert own == {name: SETTINGS[name].default for name in own}
     (scripts,) = [each["files"] for each in normative.table("data_model")["scripts"] if each["title"] == "SQLite"]
     connection = sqlite3.connect(":memory:")
     connection.executescript("".join(map(normative.script, scripts)))
-    for table, row in told["rows"].items():
+    for table, row in reported["rows"].items():
         assert connection.execute(f"SELECT * FROM {table}").fetchall() == [tuple(row)]
-    assert dict(connection.execute("SELECT name, value FROM config_options").fetchall()) == told["options"]
+    assert dict(connection.execute("SELECT name, value FROM config_options").fetchall()) == reported["options"]
     connection.close()
 
 
@@ -163,11 +163,11 @@ SETTING = re.compile(r"`([a-z]+_[a-z_]+|maxconns)`")
 
 
 def test_every_setting_that_an_edition_names_is_defined() -> None:
-    told = normative.of_profile("defaults", "kvref")
+    reported = normative.of_profile("defaults", "kvref")
     texts = [each.statement for each in requirements.load().values() if each.applies_to("kvref")]
     texts += [each.body for each in chapters("kvref") if each.name != "statistics"]
     named = {name for text in texts for name in SETTING.findall(text) if name in SETTINGS}
-    assert named <= told["settings"].keys() | told["own"].keys()
+    assert named <= reported["settings"].keys() | reported["own"].keys()
 
 
 @pytest.mark.parametrize("each", normative.table("lifecycles")["lifecycle"], ids=lambda each: str(each["title"]))

@@ -54,7 +54,7 @@ def test_nothing_to_read_is_the_table_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 @pytest.mark.parametrize("word", ["'nonsense'", "'DISABLED'", "NULL"])
-def test_an_unknown_word_is_the_table_alone_and_said(tmp_path: Path, profile: str, word: str) -> None:
+def test_an_unknown_word_is_the_table_alone_and_reported(tmp_path: Path, profile: str, word: str) -> None:
     cells = f"'p', {word}, 'disabled', 'disabled', 'disabled'"
     found, problems = read(
         tmp_path, profile, *table(columns(ENUM)), f"INSERT INTO cache_policies VALUES ({cells})"

@@ -28,8 +28,8 @@ def test_texts(collation: str, sqlite: sqlite3.Connection) -> None:
 
     @given(TEXTS, TEXTS)
     def compare(one: str, other: str) -> None:
-        asked = f"SELECT ? = ? COLLATE {collation}, ? < ? COLLATE {collation}"
-        equal, less = sqlite.execute(asked, (one, other, one, other)).fetchone()
+        requests = f"SELECT ? = ? COLLATE {collation}, ? < ? COLLATE {collation}"
+        equal, less = sqlite.execute(requests, (one, other, one, other)).fetchone()
         assert (order.identity(one) == order.identity(other)) == bool(equal)
         assert order.compare(one, other) == (0 if equal else -1 if less else 1)
 

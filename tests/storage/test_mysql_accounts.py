@@ -69,7 +69,7 @@ def scripted(*parts: bytes, path: Path | None = None) -> Iterator[tuple[str, lis
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         # Other protocols.
         ([b"SSH-2.0-OpenSSH_9.2\r\n"], "InternalError: Packet sequence number wrong.*usually 3306"),
@@ -108,10 +108,10 @@ def scripted(*parts: bytes, path: Path | None = None) -> Iterator[tuple[str, lis
         ([greeting(), switch("sha256_password"), packet(b"\x01no key", 4)], "not a login of MySQL's"),
     ],
 )  # fmt: skip
-def test_a_login_that_fails(parts: list[bytes], said: str) -> None:
+def test_a_login_that_fails(parts: list[bytes], message: str) -> None:
     with scripted(*parts) as (dsn, received):
         login = parse(dsn, {PASSWORD: SECRET})
-        with pytest.raises(StoreError, match=f"^store {dsn}: .*{said}") as raised:
+        with pytest.raises(StoreError, match=f"^store {dsn}: .*{message}") as raised:
             login.connect(1.0)
     assert "\n" not in str(raised.value)
     assert SECRET not in str(raised.value)
@@ -133,10 +133,10 @@ def test_a_method_whose_package_is_missing(package: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("method", ["mysql_clear_password", "dialog"])
 def test_a_password_is_sent_in_clear_to_nobody_who_can_be_overheard(method: str) -> None:
-    said = r"in clear, .* not encrypted: .*\?ssl_ca=PATH, or \?unix_socket=PATH"
+    message = r"in clear, .* not encrypted: .*\?ssl_ca=PATH, or \?unix_socket=PATH"
     with (
         scripted(greeting(), switch(method, b"\x04Password: ")) as (dsn, received),
-        pytest.raises(StoreError, match=said),
+        pytest.raises(StoreError, match=message),
     ):
         parse(dsn, {PASSWORD: SECRET}).connect(1.0)
     assert all(SECRET.encode() not in each for each in received)
@@ -154,10 +154,10 @@ def test_pam_over_a_unix_socket(tmp_path: Path) -> None:
 
 
 def test_no_password() -> None:
-    said = r"put it into KVREF_MYSQL_PASSWORD, or into a file named by \?password_file=PATH$"
+    message = r"put it into KVREF_MYSQL_PASSWORD, or into a file named by \?password_file=PATH$"
     with (
         scripted(greeting(), error(1045, "Access denied (using password: NO)", 2)) as (dsn, _),
-        pytest.raises(StoreError, match=said),
+        pytest.raises(StoreError, match=message),
     ):
         parse(dsn, {}).connect(1.0)
 

@@ -96,10 +96,10 @@ def test_no_answer_in_time_counts_as_hanging(server: SQLServer) -> None:
         "SELECT REPEAT('x', 1000000), SLEEP(IF(n = 2, 20, 0)) FROM (SELECT 1 AS n UNION ALL SELECT 2) rows_of_it",
     ):
         with closing(server.connect(1)) as impatient:
-            with pytest.raises(pymysql.err.OperationalError) as told:
+            with pytest.raises(pymysql.err.OperationalError) as reported:
                 select_raw(impatient, sql)
-            assert told.value.args[0] == CR.CR_SERVER_LOST
-            assert hangs(told.value)
+            assert reported.value.args[0] == CR.CR_SERVER_LOST
+            assert hangs(reported.value)
             assert not impatient.open
 
 

@@ -29,11 +29,11 @@ def test_socket_and_password_file(tmp_path: Path) -> None:
 def test_a_password_file_that_others_may_read_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     secret = tmp_path / "secret"
     secret.write_text("s3cret\n")
-    for mode, said in ((0o600, []), (0o640, [f"password_file {secret}: other users of this machine may read it"])):
+    for mode, reply in ((0o600, []), (0o640, [f"password_file {secret}: other users of this machine may read it"])):
         secret.chmod(mode)
         caplog.clear()
         assert parse(f"mysql://root@db/?password_file={secret}", {}).password == "s3cret"
-        assert [line.partition(": chmod")[0] for line in caplog.messages] == said
+        assert [line.partition(": chmod")[0] for line in caplog.messages] == reply
 
 
 def test_how_many_keys_go_together() -> None:

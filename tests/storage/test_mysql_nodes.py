@@ -71,11 +71,11 @@ def used(nodes: Nodes) -> int:
 def until_looked_at(server: SQLServer) -> None:
     """Wait until the state of a server is queried twice; that of the one in use is, every second."""
 
-    def looks() -> int:
+    def styles() -> int:
         ((_, number),) = sql(server, "SHOW GLOBAL STATUS LIKE 'Com_show_variables'")
         return int(number)
 
-    until_risen(lambda: [looks()], 2)
+    until_risen(lambda: [styles()], 2)
 
 
 @contextmanager
@@ -158,9 +158,9 @@ def test_one_that_ends_is_left_and_not_gone_back_to(
             first.kill()
             assert used(nodes) == second.port
         assert nodes.is_stale(connection)
-        (said,) = caplog.messages
-        assert said.startswith(f"store mysql://root@127.0.0.1:{first.port}/: 2")
-        assert said.endswith(f": mysql://root@127.0.0.1:{second.port}/ is used now")
+        (output,) = caplog.messages
+        assert output.startswith(f"store mysql://root@127.0.0.1:{first.port}/: 2")
+        assert output.endswith(f": mysql://root@127.0.0.1:{second.port}/ is used now")
         first.start()
         until_looked_at(second)
         assert used(nodes) == second.port
@@ -208,9 +208,9 @@ def test_where_none_serves_each_is_named() -> None:
     one, two = free_port(), free_port()
     with nodes_of(one, two) as nodes, pytest.raises(StoreError) as raised:
         nodes.connect(LOCK_WAIT)
-    said = str(raised.value)
-    assert said.startswith("none of the 2 servers is available: ")
-    assert all(f"mysql://root@127.0.0.1:{port}/: 2003 Can't connect" in said for port in (one, two))
+    output = str(raised.value)
+    assert output.startswith("none of the 2 servers is available: ")
+    assert all(f"mysql://root@127.0.0.1:{port}/: 2003 Can't connect" in output for port in (one, two))
 
 
 def test_what_is_set_for_a_session(first: SQLServer) -> None:

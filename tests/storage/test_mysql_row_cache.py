@@ -116,7 +116,7 @@ CREATED = "CREATE TABLE `t` (\n  `k` {},\n  `v` text\n{}) ENGINE=InnoDB"
 
 
 @pytest.mark.parametrize(
-    ("declared", "more", "said"),
+    ("declared", "more", "received"),
     [
         ("varchar(9) NOT NULL", "", ""),
         ("char(9) NOT NULL", "", ""),
@@ -135,10 +135,10 @@ CREATED = "CREATE TABLE `t` (\n  `k` {},\n  `v` text\n{}) ENGINE=InnoDB"
         ("int NOT NULL", "  FOREIGN KEY (`k`) REFERENCES `p` (`k`)\n", ""),
     ],
 )
-def test_a_table_is_cached_by_the_type_of_its_key_and_its_foreign_keys(declared: str, more: str, said: str) -> None:
+def test_a_table_is_cached_by_the_type_of_its_key_and_its_foreign_keys(declared: str, more: str, received: str) -> None:
     found = refusal(CREATED.format(declared, more), "k")
-    assert found.startswith(said)
-    assert bool(found) == bool(said)
+    assert found.startswith(received)
+    assert bool(found) == bool(received)
 
 
 def place(file: int, offset: int) -> FilePosition:

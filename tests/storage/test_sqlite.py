@@ -50,7 +50,7 @@ def test_others_see_only_what_is_committed(store: SQLiteStore) -> None:
     assert outside(store, "SELECT * FROM demo_test WHERE c1 = 'k'") == [("k", "v", 1, 2, 0)]
 
 
-def test_a_refused_row_leaves_its_neighbours(store: SQLiteStore) -> None:
+def test_a_refused_row_leaves_the_others(store: SQLiteStore) -> None:
     mapping = store.read_directory().default
     assert store.execute(Insert(mapping, a_row("one"), clear_unmapped=False)) is None
     assert "UNIQUE constraint failed" in store.execute(Insert(mapping, a_row("one"), clear_unmapped=False))

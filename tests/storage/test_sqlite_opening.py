@@ -87,9 +87,9 @@ def test_a_reader_of_a_file_that_is_not_in_wal_mode(path: Path, caplog: pytest.L
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM orders").fetchall()
-        said = refused(path)
-        assert "database is locked: the journal mode of the file is delete, and kvref needs WAL" in said
-        assert f"sqlite3 {path} 'PRAGMA journal_mode = WAL'" in said
+        reply = refused(path)
+        assert "database is locked: the journal mode of the file is delete, and kvref needs WAL" in reply
+        assert f"sqlite3 {path} 'PRAGMA journal_mode = WAL'" in reply
         assert any("waiting up to 0.1 s for another program to end" in line for line in caplog.messages)
         assert reader.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         reader.execute("COMMIT")
@@ -137,8 +137,8 @@ def test_errors_of_the_disk(path: Path) -> None:
     for code, text in ((sqlite3.SQLITE_FULL, "database or disk is full"), (sqlite3.SQLITE_IOERR, "disk I/O error")):
         error = sqlite3.OperationalError(text)
         error.sqlite_errorcode = code
-        said = str(of_opening(path, error))
-        assert re.fullmatch(rf"store {path}: {text}: check the disk of {path.parent}, where \d+ bytes are free", said)
+        reply = str(of_opening(path, error))
+        assert re.fullmatch(rf"store {path}: {text}: check the disk of {path.parent}, where \d+ bytes are free", reply)
 
 
 def test_permissions(path: Path) -> None:
@@ -149,8 +149,8 @@ def test_permissions(path: Path) -> None:
         path.chmod(file_mode)
         path.parent.chmod(folder_mode)
         with as_nobody():
-            said = refused(path)
-            assert f"needs permission to read and write {path} and its folder" in said
+            reply = refused(path)
+            assert f"needs permission to read and write {path} and its folder" in reply
         path.parent.chmod(0o755)
         path.chmod(0o644)
     assert mode(path) == "delete"

@@ -86,7 +86,7 @@ def test_one_that_does_not_start_says_nothing_of_the_judge(monkeypatch: pytest.M
 
 
 @pytest.mark.nightly
-def test_a_requirement_that_the_unbroken_server_is_not_held_to_kills_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requirement_that_the_unbroken_server_does_not_meet_kills_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_trial(monkeypatch, Mutant("echoes_the_bare_key", "KV-MAP-037", "", lambda: None))
     result = conform("--self-test")
     assert result.exit_code == 2
@@ -130,7 +130,7 @@ def test_an_error_of_its_own_does_not_kill_a_mutant(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--self-test", "127.0.0.1:1"], "--self-test starts its own servers: remove HOST:PORT"),
         (["--self-test", "--target", "kvref-mariadb", "--report", "out"], "remove --report"),
@@ -139,7 +139,7 @@ def test_an_error_of_its_own_does_not_kill_a_mutant(monkeypatch: pytest.MonkeyPa
         (["--self-test", "--only", "no-such-*"], "no mutant or requirement matches no-such-*"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_started(words: list[str], said: str) -> None:
+def test_what_makes_no_sense_is_refused_before_anything_is_started(words: list[str], message: str) -> None:
     result = conform(*words)
     assert result.exit_code == 2
-    assert said in result.output
+    assert message in result.output

@@ -22,13 +22,13 @@ def service(*vulnerable: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            name, found = asked["package"]["name"], {}
-            if f"{name}=={asked['version']}" in vulnerable:
+            requests = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            name, found = requests["package"]["name"], {}
+            if f"{name}=={requests['version']}" in vulnerable:
                 affected = {
                     "package": {"name": name, "ecosystem": "PyPI"},
                     "ranges": [],
-                    "versions": [asked["version"]],
+                    "versions": [requests["version"]],
                 }
                 found = {"vulns": [{"id": f"X-{name}", "summary": "made up", "affected": [affected]}]}
             self.send_response(200)

@@ -80,7 +80,7 @@ def test_a_wheel_built_in_a_clone_names_no_folder_of_it(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_difference_is_told(tmp_path: Path) -> None:
+def test_a_difference_is_reported(tmp_path: Path) -> None:
     # A build of its own that is never the same twice: it writes the process into a file that goes along.
     python = tmp_path / "python"
     python.write_text(

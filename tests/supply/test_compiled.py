@@ -39,7 +39,7 @@ def test_every_line_names_modules_and_the_last_one_counts(recipe: ModuleType) ->
     assert not {"kvref/protocol/__init__.py", "kvref/engine/mapping.py", "kvref/storage/mysql/rows.py"} & set(found)
 
 
-def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
+def test_a_module_that_is_gone_is_reported(recipe: ModuleType) -> None:
     for gone in ("kvref/protocol/gone.py", "!kvref/protocol/gone.py"):
         with pytest.raises(ValueError, match=r"gone\.py: correct \.ci/compiled\.txt"):
             recipe.modules(["kvref/protocol/*.py", gone])

@@ -17,7 +17,7 @@ LOCKS = ("dev", "conformance")
 PYTHONS = ("3.11", "3.12", "3.13")
 
 
-def asked(extra: str) -> Iterator[Requirement]:
+def requests(extra: str) -> Iterator[Requirement]:
     """Yield the requirements of an extra, with those of what it names of this repository, and of serving and building."""
     texts = [f"kvref[{extra}]", *(each for file in FILES for each in file["build-system"]["requires"])]
     while texts:
@@ -41,9 +41,9 @@ def in_force(lock: str, python: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_has_what_is_asked_for(lock: str, python: str) -> None:
+def test_a_lock_has_what_is_required(lock: str, python: str) -> None:
     versions = in_force(lock, python)
-    for wanted in asked(lock):
+    for wanted in requests(lock):
         if wanted.marker is not None and not wanted.marker.evaluate({"python_version": python, "extra": ""}):
             continue
         found = versions.get(canonicalize_name(wanted.name))

@@ -175,13 +175,13 @@ def test_the_installed_package_has_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "code", "said"),
+    ("tag", "code", "reply"),
     [((), 0, ""), ((f"v{kvref.__version__}",), 0, ""), (("v9.9.9",), 1, f"tag v{kvref.__version__}")],
     ids=["no tag", "its tag", "another tag"],
 )
-def test_the_files_of_a_release_name_the_version(tag: tuple[str, ...], code: int, said: str) -> None:
+def test_the_files_of_a_release_name_the_version(tag: tuple[str, ...], code: int, reply: str) -> None:
     done = subprocess.run(["bash", ".ci/build", "version", *tag], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert (done.returncode, reply in done.stderr) == (code, True), done.stderr
 
 
 def test_the_changelog_keeps_its_form() -> None:

@@ -27,11 +27,11 @@ def galera() -> Iterator[GaleraCluster]:
     with ExitStack() as stack:
         with missing_skips():
             cluster = stack.enter_context(targets.galera_cluster(["--max-connections=77"]))
-        asked(cluster.nodes[0], "CREATE TABLE test.met (k INT PRIMARY KEY)")
+        requests(cluster.nodes[0], "CREATE TABLE test.met (k INT PRIMARY KEY)")
         yield cluster
 
 
-def asked(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
+def requests(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
     with closing(node.connect(60)) as connection, connection.cursor() as cursor:
         for statement in ("SET SESSION wsrep_sync_wait = 1", *statements):
             cursor.execute(statement)
@@ -40,7 +40,7 @@ def asked(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
 
 def met(cluster: GaleraCluster) -> list[int]:
     """Return the rows, which all nodes have."""
-    seen = [[row[0] for row in asked(node, "SELECT k FROM test.met ORDER BY k")] for node in cluster.nodes]
+    seen = [[row[0] for row in requests(node, "SELECT k FROM test.met ORDER BY k")] for node in cluster.nodes]
     assert seen == [seen[0]] * 3
     return seen[0]
 
@@ -56,14 +56,16 @@ def test_three_nodes_with_the_same_rows(galera: GaleraCluster) -> None:
     assert login.nodes == tuple((each.host, each.port) for each in galera.nodes)
     for number, node in enumerate(galera.nodes):
         assert node.status("wsrep_cluster_size") == "3"
-        asked(node, f"INSERT INTO test.met VALUES ({number})")
-        assert asked(node, "SELECT @@max_connections, @@innodb_flush_log_at_trx_commit, @@port") == [(77, 1, node.port)]
+        requests(node, f"INSERT INTO test.met VALUES ({number})")
+        assert requests(node, "SELECT @@max_connections, @@innodb_flush_log_at_trx_commit, @@port") == [
+            (77, 1, node.port)
+        ]
     assert met(galera) == [0, 1, 2]
     with pytest.raises(TargetError, match=r"node2 runs already, pid \d+: stop or kill it first"):
         galera.nodes[1].start()
     with pytest.raises(TargetError, match="node1, node2, node3 runs: stop all nodes before you bootstrap"):
         galera.bootstrap()
-    asked(galera.nodes[0], "DELETE FROM test.met")
+    requests(galera.nodes[0], "DELETE FROM test.met")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_a_node_comes_back(
     assert one.running() is (begin in (GaleraNode.pause, GaleraNode.cut_off))
     try:
         # Written by those that are left, as soon as they go on.
-        asked(two, "REPLACE INTO test.met VALUES (7)")
+        requests(two, "REPLACE INTO test.met VALUES (7)")
         wait_for_size(two, 2)
     finally:
         end(one)
@@ -92,30 +94,30 @@ def test_a_node_comes_back(
     assert met(galera) == [7]
     for node in galera.nodes:
         wait_for_size(node, 3)
-    asked(two, "DELETE FROM test.met")
+    requests(two, "DELETE FROM test.met")
 
 
 def test_a_node_that_has_nothing_gets_everything(galera: GaleraCluster) -> None:
     node = galera.nodes[2]
-    asked(galera.nodes[0], "REPLACE INTO test.met VALUES (1), (2)")
+    requests(galera.nodes[0], "REPLACE INTO test.met VALUES (1), (2)")
     node.kill()
     for each in node.server.data.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
     node.start()
     assert met(galera) == [1, 2]
-    asked(node, "DELETE FROM test.met")
+    requests(node, "DELETE FROM test.met")
 
 
 def test_the_cluster_comes_back_with_what_its_last_node_had(galera: GaleraCluster) -> None:
     one, two, three = galera.nodes
     one.stop()
-    asked(two, "REPLACE INTO test.met VALUES (1)")
+    requests(two, "REPLACE INTO test.met VALUES (1)")
     two.stop()
-    asked(three, "REPLACE INTO test.met VALUES (2)")
+    requests(three, "REPLACE INTO test.met VALUES (2)")
     three.kill()
     galera.bootstrap()
     assert met(galera) == [1, 2]
-    asked(one, "DELETE FROM test.met")
+    requests(one, "DELETE FROM test.met")
 
 
 def test_it_comes_and_goes(state: Path, kvref_json: Any, available: Callable[[str], None]) -> None:

@@ -74,9 +74,9 @@ def test_it_comes_and_goes(name: str, state: Path, kvref_json: Run, available: R
     profile = "mysql-8.0" if name == "twemproxy" else "memcached"
     assert (up["profile"], up["sql"], up["store"], up["socket"]) == (profile, None, None, None)
     assert up["version"].startswith(version)
-    asked = talk(up["address"], b"version\r\n", b"set k 7 0 1\r\nx\r\n", b"get k\r\n", b"delete k\r\n")
-    said = f"VERSION {up['version']}\r\n".encode()
-    assert asked == [said, b"STORED\r\n", b"VALUE k 7 1\r\nx\r\nEND\r\n", b"DELETED\r\n"]
+    sent = talk(up["address"], b"version\r\n", b"set k 7 0 1\r\nx\r\n", b"get k\r\n", b"delete k\r\n")
+    message = f"VERSION {up['version']}\r\n".encode()
+    assert sent == [message, b"STORED\r\n", b"VALUE k 7 1\r\nx\r\nEND\r\n", b"DELETED\r\n"]
 
     processes = json.loads((state / f"{name}.json").read_text())["processes"]
     assert [each["name"] for each in processes] == programs
@@ -141,7 +141,7 @@ def test_an_option_reaches_java() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "said"),
+    ("name", "option", "message"),
     [
         nightly("hazelcast", "-Xmany", r"hazelcast exited with status 1 while(?s:.*)-Xmany"),
         ("twemproxy-memcached", "--mbuf-size=many", r"nutcracker exited with status 1 while(?s:.*)--mbuf-size=N"),
@@ -150,10 +150,10 @@ def test_an_option_reaches_java() -> None:
     ],
 )
 def test_a_refused_option_is_explained_and_leaves_nothing(
-    name: str, option: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, option: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(TargetError, match=said), target_or_skip(name, [option]):
+    with pytest.raises(TargetError, match=message), target_or_skip(name, [option]):
         pytest.fail("it started")
     assert not list(tmp_path.glob("kvref-*"))
 

@@ -90,8 +90,10 @@ def test_missing_maven_is_named_with_its_installation(kvref: Run, tmp_path: Path
 
 def test_a_missing_library_is_named_with_its_installation() -> None:
     # Word for word what the dynamic loader of glibc prints.
-    said = "bin/mysqld: error while loading shared libraries: libaio.so.1: cannot open shared object file: No such file"
-    assert "apt-get install libaio1 libnuma1 libncurses5" in str(needs.missing_library(said))
+    reply = (
+        "bin/mysqld: error while loading shared libraries: libaio.so.1: cannot open shared object file: No such file"
+    )
+    assert "apt-get install libaio1 libnuma1 libncurses5" in str(needs.missing_library(reply))
     assert needs.missing_library("mysqld: ready for connections") is None
 
 

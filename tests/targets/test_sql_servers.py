@@ -49,8 +49,10 @@ def test_it_answers_sql_over_tcp_and_its_socket(name: str) -> None:
         assert server.dsn == f"mysql://root@{server.host}:{server.port}/"
         assert rows(server, "SELECT VERSION(), @@port") == ((server.version, server.port),)
         assert VERSIONS[name] in server.version
-        asked = "SELECT @@default_storage_engine, @@innodb_flush_log_at_trx_commit, @@max_connections, @@bind_address"
-        assert rows(server, asked) == (("InnoDB", 1, 17, "127.0.0.1"),)
+        requests = (
+            "SELECT @@default_storage_engine, @@innodb_flush_log_at_trx_commit, @@max_connections, @@bind_address"
+        )
+        assert rows(server, requests) == (("InnoDB", 1, 17, "127.0.0.1"),)
         assert rows(server, "SELECT CURRENT_USER()") == (("root@localhost",),)
         with closing(pymysql.connect(unix_socket=str(server.socket), user="root")) as connection:
             assert connection.get_server_info().endswith(server.version)

@@ -87,7 +87,7 @@ def test_a_conversation_is_found_by_its_citation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"titel": "x"}, "line 1: x-001: unknown field titel; known are id, group"),
         ({"title": None}, "line 1: x-001: field title is missing"),
@@ -104,11 +104,11 @@ def test_a_conversation_is_found_by_its_citation() -> None:
         ({"port": {"8.0.33": "shut"}}, r"\$.port"),
     ],
 )
-def test_a_line_that_is_wrong_is_named(tmp_path: Path, change: dict, said: str) -> None:
+def test_a_line_that_is_wrong_is_named(tmp_path: Path, change: dict, message: str) -> None:
     row = {key: value for key, value in (LINE | change).items() if value is not None}
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(row) + "\n")
-    with pytest.raises(SuiteError, match=said):
+    with pytest.raises(SuiteError, match=message):
         corpus.read(file)
 
 

@@ -232,7 +232,7 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
     ]
 
 
-def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> None:
+def test_a_statement_runs_during_the_next_steps(peer: Callable[..., Peer]) -> None:
     target = peer()
     target.results = {"UPDATE": [{"affected": 1}]}
     played = held(

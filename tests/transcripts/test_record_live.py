@@ -236,7 +236,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["--target", "memcached", "--only", "z-*", "--only", "y"],
@@ -246,7 +246,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
         ([], "give a file of conversations and --target NAME, or an address and --proxy LISTEN"),
     ],
 )
-def test_what_cannot_be_recorded_is_said(scripts: Path, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_recorded_is_reported(scripts: Path, arguments: list[str], message: str) -> None:
     done = kvref("record", scripts, *arguments)
     assert done.returncode == 2
-    assert re.search(said, done.stderr)
+    assert re.search(message, done.stderr)

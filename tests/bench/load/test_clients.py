@@ -178,7 +178,7 @@ def test_a_server_that_ends_ends_the_sessions(engine: Engine, driver: str) -> No
 
 
 @pytest.mark.parametrize("driver", ["pymemcache", "kvref-async"])
-def test_what_is_missing_or_differs_is_told(memcached: str, engine: Engine, driver: str) -> None:
+def test_what_is_missing_or_differs_is_reported(memcached: str, engine: Engine, driver: str) -> None:
     results, _ = measure(memcached, replace(WORK, driver=driver, keys=replace(KEYS, missing=0.5)), engine)
     found = counts(results)
     assert found.keys() == {HIT, MISS}

@@ -63,8 +63,8 @@ def test_both_workers_measure_their_share_of_the_sessions(two: Engine) -> None:
         assert (each.errors, each.skipped, each.stopped) == (0, 0, None)
         assert each.seconds >= 1.1
         assert each.usage.user + each.usage.system > 0
-    told = sum(each.operations for each in observer.seen)
-    assert told == sum(map(counted, results))
+    reported = sum(each.operations for each in observer.seen)
+    assert reported == sum(map(counted, results))
 
 
 def test_depth_and_multiget_count_each_operation(two: Engine) -> None:

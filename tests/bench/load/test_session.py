@@ -196,7 +196,7 @@ def test_what_piles_up_while_the_generator_sleeps_is_its_lag(monkeypatch: pytest
     assert seen(crowd)["intended"] == bins(900, 980, 250, 1090)
 
 
-def test_bytes_that_nobody_asked_for_are_kept() -> None:
+def test_bytes_that_nobody_requested_are_kept() -> None:
     result = measured(lambda number, line: [HIT, b"MORE\r\n"] if number == 5 else [HIT])
     # Whether they come with the reply in front of them or behind the next request.
     assert any(b"MORE\r\n" in reply for _, reply in result.unexpected)

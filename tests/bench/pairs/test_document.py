@@ -42,16 +42,16 @@ def test_ratios_are_of_pairs() -> None:
 
 
 def test_a_table_shows_each_row() -> None:
-    told = document.table(made((done(200_000, 4), done(100_000, 8)), (done(90_000, 4), done(60_000, 4))))
-    head, rule, line = told.splitlines()[:3]
+    reported = document.table(made((done(200_000, 4), done(100_000, 8)), (done(90_000, 4), done(60_000, 4))))
+    head, rule, line = reported.splitlines()[:3]
     assert head.count("|") == rule.count("|") == line.count("|")
     expected = (
         "| multiget | get of 100 keys, 64 connections, kvref over SQLite | plugin | 1.5 | 1.75 | 1.50 to 2.00 | yes "
         "| 145,000 keys | 80,000 keys | 4.0 : 6.0 | 0.75 | kvref_bench 50% : 50% |"
     )
     assert line == expected
-    assert "3 pairs of 2 s in alternating order, 100,000 keys" in told
-    assert "servers on processor 0, generator on 1." in told
+    assert "3 pairs of 2 s in alternating order, 100,000 keys" in reported
+    assert "servers on processor 0, generator on 1." in reported
 
 
 def test_a_generator_that_was_the_limit_is_marked() -> None:

@@ -117,9 +117,9 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
     small = Row(
         "small", "get", Side("kvref-sqlite", load("get-8"), "four"), Side("kvref-sqlite", load("get-8", 2), "two"), 1.0
     )
-    said: list[str] = []
+    reply: list[str] = []
     before = os.sched_getaffinity(0)
-    [measured] = measure([small], Settings(where, pairs=2, seconds=0.5, warmup=0.1, keys=FEW), said.append)
+    [measured] = measure([small], Settings(where, pairs=2, seconds=0.5, warmup=0.1, keys=FEW), reply.append)
     assert os.sched_getaffinity(0) == before
     assert not measured.skipped
     assert len(measured.pairs) == 2
@@ -128,7 +128,7 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
         assert done.per_second > 0
         assert done.seconds == pytest.approx(0.5, abs=0.2)
         assert done.server["kvref"] > 0
-    assert len([line for line in said if line.startswith("small: pair")]) == 2
+    assert len([line for line in reply if line.startswith("small: pair")]) == 2
 
 
 @pytest.mark.nightly
@@ -136,10 +136,10 @@ def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, m
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("kvref_testbed.targets.needs._SERVERS", str(tmp_path))
     settings = Settings(where, pairs=1, seconds=0.5, keys=FEW)
-    said: list[str] = []
-    [measured] = measure([ROWS["mixed-memcached"]], settings, said.append)
+    reply: list[str] = []
+    [measured] = measure([ROWS["mixed-memcached"]], settings, reply.append)
     assert "'memcached' is not installed" in measured.skipped
-    assert said[-1].startswith("mixed-memcached: left out: 'memcached' is not installed")
+    assert reply[-1].startswith("mixed-memcached: left out: 'memcached' is not installed")
     made = document.begin(settings)
     document.add(made, measured)
     assert made["rows"] == []
@@ -221,15 +221,15 @@ def test_what_is_over_mysql_is_one_server(clients: Clients, stack: ExitStack) ->
         assert kvref.pids["mysqld"] == mysql.pids["mysqld"] == plugin.pids["mysqld"]
         procedure = ROWS["mysql-set-sproc"].theirs.load
         assert isinstance(procedure, Generated)
-        for server, asked in (
+        for server, requests in (
             (kvref, load("mysql-get")),
             (kvref, load("mysql-set")),
             (plugin, load("mysql-set")),
             (mysql, Generated(replace(procedure.work, sessions=4))),
             (mysql, Sysbench(4)),
         ):
-            clients.sweep(server, asked)
-            done = clients.measure(server, asked)
+            clients.sweep(server, requests)
+            done = clients.measure(server, requests)
             assert done.per_second > 0
             assert done.server["mysqld"] > 0
     assert mysql.sql is not None
@@ -253,17 +253,17 @@ def test_a_server_that_is_not_durable_is_refused() -> None:
 
 def test_the_order_within_pairs_alternates() -> None:
     row = ROWS["connections"]
-    asked: list[int] = []
+    requests: list[int] = []
 
     class Noting:
         def measure(self, server: str, load: Generated) -> Done:
-            asked.append(load.work.sessions)
+            requests.append(load.work.sessions)
             return Done("noting", float(load.work.sessions), 1.0, 0.0, {}, 0.0)
 
     noting: Any = Noting()
     servers: Any = {"kvref-sqlite": "the one"}
     pairs = [pair(row, noting, servers, number) for number in range(3)]
-    assert asked == [2000, 20, 20, 2000, 2000, 20]
+    assert requests == [2000, 20, 20, 2000, 2000, 20]
     assert [(ours.per_second, theirs.per_second) for ours, theirs in pairs] == [(2000.0, 20.0)] * 3
 
 

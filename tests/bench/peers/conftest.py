@@ -36,9 +36,9 @@ class Told:
 
 
 @contextmanager
-def opened(spec: PeerSpec, told: Told | None = None) -> Iterator[OpenPeer]:
+def opened(spec: PeerSpec, reported: Told | None = None) -> Iterator[OpenPeer]:
     """Open a peer; skip where the machine lacks what its target needs."""
     with ExitStack() as stack:
         with missing_skips():
-            peer = stack.enter_context(peers.open(spec, told or Told()))
+            peer = stack.enter_context(peers.open(spec, reported or Told()))
         yield peer

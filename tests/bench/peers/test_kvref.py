@@ -85,12 +85,12 @@ def given(peer: OpenPeer, reload: str | None = None, restart: str | None = None)
 
 
 def test_an_endpoint_is_reloaded_by_the_command(peer: OpenPeer) -> None:
-    told, table = Told(), replace(WORDS, mapping="other")
-    with opened(given(peer, reload=f"kill -HUP {peer.peer.pid}"), told) as same:
+    reported, table = Told(), replace(WORDS, mapping="other")
+    with opened(given(peer, reload=f"kill -HUP {peer.peer.pid}"), reported) as same:
         assert (same.peer.kind, same.peer.name) == ("kvref", f"kvref {peer.peer.version}")
         same.prepare(table)
         assert values_of(same, table) == [value for _, value in rows.rows(table)]
-    assert told.done[-1] == ("rows of words", 300, 300)
+    assert reported.done[-1] == ("rows of words", 300, 300)
 
 
 def test_a_mapping_to_a_table_of_others_stays_unless_the_user_allows_it(peer: OpenPeer) -> None:
@@ -140,9 +140,9 @@ with sqlite3.connect("{path_of(peer)}") as file: file.execute("UPDATE \\"kvref_b
 
 
 def test_a_restart_gets_the_settings_as_words(peer: OpenPeer, tmp_path: Path) -> None:
-    said = tmp_path / "said"
+    reply = tmp_path / "said"
     # Refuses one setting, and notes what it was given.
-    restart = f'note() {{ echo "$@" >>{said}; case "$*" in *trx*) echo unknown; exit 1;; esac; }}; note'
+    restart = f'note() {{ echo "$@" >>{reply}; case "$*" in *trx*) echo unknown; exit 1;; esac; }}; note'
     batches = {"daemon_memcached_w_batch_size": 4, "daemon_memcached_r_batch_size": 2}
     with opened(given(peer, restart=restart)) as same:
         same.start(batches)
@@ -150,7 +150,7 @@ def test_a_restart_gets_the_settings_as_words(peer: OpenPeer, tmp_path: Path) ->
         with pytest.raises(BenchError, match="ended with 1: unknown"):
             same.start({"innodb_api_trx_level": 9})
     words = "daemon_memcached_w_batch_size=4 daemon_memcached_r_batch_size=2"
-    assert said.read_text().splitlines() == [words, "innodb_api_trx_level=9", ""]
+    assert reply.read_text().splitlines() == [words, "innodb_api_trx_level=9", ""]
 
 
 def test_a_file_that_is_not_there(peer: OpenPeer) -> None:

@@ -24,17 +24,17 @@ pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
-def told() -> Told:
+def reported() -> Told:
     return Told()
 
 
 @pytest.fixture(scope="module")
-def peer(told: Told) -> Iterator[OpenPeer]:
-    with opened(PeerSpec(endpoint="memcached"), told) as memcached:
+def peer(reported: Told) -> Iterator[OpenPeer]:
+    with opened(PeerSpec(endpoint="memcached"), reported) as memcached:
         yield memcached
 
 
-def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, told: Told) -> None:
+def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, reported: Told) -> None:
     big = replace(WORDS, keys=Keys(1234, "text", 24))
     peer.prepare(NUMBERS)
     peer.prepare(big)
@@ -42,7 +42,7 @@ def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, tol
     for key, value in list(rows.rows(big))[::50]:
         assert wire.get(peer.address, key) == value
     assert wire.get(peer.address, b"1") is None  # the numbers are gone
-    assert told.done[-3:] == [("items of words", done, 1234) for done in (500, 1000, 1234)]
+    assert reported.done[-3:] == [("items of words", done, 1234) for done in (500, 1000, 1234)]
 
 
 def test_a_record_of_it(peer: OpenPeer) -> None:

@@ -96,7 +96,7 @@ def test_the_same_runs_give_the_same_interval() -> None:
     assert first["low"] != other["low"]
 
 
-def test_equal_servers_are_seldom_called_different() -> None:
+def test_equal_servers_are_rarely_called_different() -> None:
     rng = np.random.default_rng(7)
     words = [
         comparing.of(
@@ -128,7 +128,7 @@ def test_points_that_one_side_alone_has_are_named(tmp_path: Path) -> None:
     assert found["left_out"] == ["A alone has series get, sessions 32, processes 1, depth 1, multiget 1, r_batch 1"]
 
 
-def test_settings_that_one_side_alone_has_are_told_and_do_not_part_them(tmp_path: Path) -> None:
+def test_settings_that_one_side_alone_has_are_reported_and_do_not_part_them(tmp_path: Path) -> None:
     plugin = [_point("a", each, settings={"w_batch": batch, "flush": 1}) for each in range(5) for batch in (1, 32)]
     sql = [_point("b", each, series="select", settings={"flush": 1}) for each in range(5)]
     made.run(tmp_path, *plugin, *sql)

@@ -64,7 +64,7 @@ def test_a_sql_server_is_nothing_to_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "report.jsonl: the file is empty: run `kvref conform --report DIR` again"),
         ("{}\nnonsense\n", "report.jsonl: not a whole report: line 2: "),
@@ -73,9 +73,9 @@ def test_a_sql_server_is_nothing_to_judge() -> None:
         ('{"kind": "header", "format": 1}\n', "the report was cut off: line 1, the last one, is not a footer"),
     ],
 )
-def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_a_damaged_report_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "report.jsonl").write_text(content)
-    with pytest.raises(BenchError, match=re.escape(said)):
+    with pytest.raises(BenchError, match=re.escape(message)):
         verdict.read(tmp_path)
 
 

@@ -138,13 +138,13 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("damage", "said"), DAMAGES)
-def test_a_damaged_folder_names_file_and_fix(tmp_path: Path, damage: object, said: str) -> None:
+@pytest.mark.parametrize(("damage", "received"), DAMAGES)
+def test_a_damaged_folder_names_file_and_fix(tmp_path: Path, damage: object, received: str) -> None:
     bad = made.result(errors=1, unexpected=[(b"get k\r\n", b"huh")])
     run = made.run(tmp_path / "run", made.point(bad), made.point(repetition=1), made.point(repetition=2))
     assert callable(damage)
     damage(run)
-    with pytest.raises(BenchError, match=said):
+    with pytest.raises(BenchError, match=received):
         folder.read(run)
 
 

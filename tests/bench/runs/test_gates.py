@@ -102,9 +102,9 @@ def test_a_healthy_point_passes(point: Point, facts: dict[str, Any]) -> None:
     assert reasons(point, **facts) == []
 
 
-@pytest.mark.parametrize(("point", "facts", "said"), SICK)
-def test_a_sick_point_is_marked_with_both_numbers(point: Point, facts: dict[str, Any], said: str) -> None:
-    assert any(re.match(said, each) for each in reasons(point, **facts)), reasons(point, **facts)
+@pytest.mark.parametrize(("point", "facts", "message"), SICK)
+def test_a_sick_point_is_marked_with_both_numbers(point: Point, facts: dict[str, Any], message: str) -> None:
+    assert any(re.match(message, each) for each in reasons(point, **facts)), reasons(point, **facts)
 
 
 def test_a_point_of_a_fifth_of_a_second_is_too_short() -> None:

@@ -24,9 +24,9 @@ WORK = Work(Keys(500), Values(), {"set": 1.0}, sessions=4, operations=1000)
 def stats(address: str) -> dict[str, int]:
     """Return the counters of a server."""
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port))) as asking, asking.makefile("rb") as said:
+    with socket.create_connection((host, int(port))) as asking, asking.makefile("rb") as reply:
         asking.sendall(b"stats\r\n")
-        rows = [line.decode().split() for line in iter(said.readline, b"END\r\n")]
+        rows = [line.decode().split() for line in iter(reply.readline, b"END\r\n")]
     return {name: int(value) for _, name, value in rows if name in {"cmd_set", "cmd_get"}}
 
 
@@ -49,10 +49,10 @@ def test_a_real_run_adds_up(tmp_path: Path) -> None:
         header = document.begin(scenario, peers, ["kvref", "bench", "run"], seed=1)
         with folder.RunWriter(tmp_path / "run", header) as writer:
             points = [measured(address, local, each) for each in range(3)]
-            said = [writer.add(point) for point in points]
+            reply = [writer.add(point) for point in points]
     # How fast it went is the machine's affair.
     wrong = ("counts disagree", "unexpected replies", "stopped early")
-    assert not [reason for reasons in said for reason in reasons if reason.startswith(wrong)]
+    assert not [reason for reasons in reply for reason in reasons if reason.startswith(wrong)]
     run = folder.read(tmp_path / "run")
     assert run.points["ops"].tolist() == [4000] * 3
     assert {json.loads(each)["cmd_set"] for each in run.points["counters"]} == {4000}

@@ -112,7 +112,7 @@ def test_values_set_by_hand(tmp_path: Path, override: str, path: str, value: obj
     assert found == value
 
 
-def test_the_hash_is_of_all_that_was_asked(tmp_path: Path) -> None:
+def test_the_hash_is_of_all_that_was_requested(tmp_path: Path) -> None:
     hashes = {
         load(tmp_path, GOOD).sha256,
         load(tmp_path, GOOD, "full").sha256,
@@ -123,7 +123,7 @@ def test_the_hash_is_of_all_that_was_asked(tmp_path: Path) -> None:
     assert load(tmp_path, GOOD).sha256 in hashes
 
 
-def test_keys_of_a_file_beside_the_scenario(tmp_path: Path) -> None:
+def test_keys_of_a_file_next_to_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "trace.txt").write_text("one\ntwo\none\n")
     loaded = load(tmp_path, GOOD.replace("keys = { count = 50, length = 12 }", 'keys = { file = "trace.txt" }'))
     keys = loaded.series[0].work.keys

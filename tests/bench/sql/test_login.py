@@ -42,7 +42,7 @@ def test_other_forms_are_refused_with_the_right_ones(dsn: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dsn", "told"),
+    ("dsn", "reported"),
     [
         ("mysql://bench:secret@db:3307/", "mysql://bench:…@db:3307/"),
         ("mysql://bench@db:3307/", "mysql://bench@db:3307/"),
@@ -50,5 +50,5 @@ def test_other_forms_are_refused_with_the_right_ones(dsn: str) -> None:
         ("sqlite:////home/bench/shop.sqlite", "sqlite:///shop.sqlite"),
     ],
 )
-def test_a_run_tells_neither_password_nor_folder(dsn: str, told: str) -> None:
-    assert login.without_password(dsn) == told
+def test_a_run_reports_neither_password_nor_folder(dsn: str, reported: str) -> None:
+    assert login.without_password(dsn) == reported

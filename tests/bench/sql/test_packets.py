@@ -29,16 +29,16 @@ ERROR = framed(b"\xff\xbd\x04#40001Deadlock found", 1)
 def test_a_reply_is_complete_with_its_last_byte(data: bytes) -> None:
     cuts = {*range(min(len(data), 400)), len(data) - 1}
     assert all(reply(data[:cut]) is None for cut in cuts)
-    said = reply(data + b"more")
-    assert said is not None
-    assert said.end == len(data)
+    received = reply(data + b"more")
+    assert received is not None
+    assert received.end == len(data)
 
 
 def test_what_replies_say() -> None:
-    said = reply(result(2, b"one", b"two"))
-    assert said is not None
-    assert [column_value(each) for each in said.rows] == [b"one", b"two"]
-    assert (said.affected, said.error) == (-1, None)
+    received = reply(result(2, b"one", b"two"))
+    assert received is not None
+    assert [column_value(each) for each in received.rows] == [b"one", b"two"]
+    assert (received.affected, received.error) == (-1, None)
     done, failed = reply(OK), reply(ERROR)
     assert done is not None
     assert failed is not None

@@ -110,7 +110,7 @@ def test_verbs_are_drawn_by_weight() -> None:
         ({"protocol": "mysql", "statements": {"get": "SELECT :key"}, "route": "bind"}, "is of memcached"),
     ],
 )
-def test_what_does_not_go_together_is_said(change: dict[str, Any], words: str) -> None:
+def test_what_does_not_go_together_is_reported(change: dict[str, Any], words: str) -> None:
     with pytest.raises(BenchError) as error:
         plan_of(task(replace(WORK, **change)))
     assert words in str(error.value)

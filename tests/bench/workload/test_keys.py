@@ -81,7 +81,7 @@ def test_zipf_draws_by_rank(theta: float) -> None:
     assert np.all(np.abs(found - wanted[:10]) < 5 * np.sqrt(wanted[:10]))
 
 
-def test_hot_keys_of_zipf_are_no_neighbours_and_the_same_for_all_workers() -> None:
+def test_hot_keys_of_zipf_are_not_adjacent_and_the_same_for_all_workers() -> None:
     keys = Keys(COUNT, distribution="zipf")
     hot = [number for number, _ in Counter(drawn(keys)).most_common(5)]
     assert min(abs(one - other) for one in hot for other in hot if one != other) > 50

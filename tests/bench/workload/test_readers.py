@@ -51,10 +51,10 @@ BLOCK = {each: b"VALUE %b 0 %d\r\n%b\r\n" % (each.name, len(each.value), each.va
     ],
 )
 def test_text_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -> None:
-    asked = Asked(Text(), ("get", [ONE, TWO, THREE]))
-    assert asked.read(reply) == (outcomes, ())
-    assert [asked.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
-    assert asked.read(reply + b"more") == (outcomes, (b"more",))
+    requests = Asked(Text(), ("get", [ONE, TWO, THREE]))
+    assert requests.read(reply) == (outcomes, ())
+    assert [requests.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
+    assert requests.read(reply + b"more") == (outcomes, (b"more",))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_text_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -
     ],
 )
 def test_text_lines_whole_and_byte_by_byte(verb: str, line: bytes, outcome: str) -> None:
-    asked = Asked(Text(), (verb, [ONE]))
-    assert asked.read(line + b"\r\n") == ([outcome], ())
-    assert asked.read(line + b"\r") is None
+    requests = Asked(Text(), (verb, [ONE]))
+    assert requests.read(line + b"\r\n") == ([outcome], ())
+    assert requests.read(line + b"\r") is None
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_text_that_is_no_allowed_answer(verb: str, reply: bytes) -> None:
 
 def test_text_with_a_wrong_value_among_right_ones() -> None:
     wrong = BLOCK[TWO].replace(b"TWOTWO", b"TWOtwo")
-    asked = Asked(Text(), ("get", [ONE, TWO]), ("set", [THREE]))
-    assert asked.read(BLOCK[ONE] + wrong + b"END\r\nSTORED\r\n") == (["hit", "error", "stored"], (wrong,))
+    requests = Asked(Text(), ("get", [ONE, TWO]), ("set", [THREE]))
+    assert requests.read(BLOCK[ONE] + wrong + b"END\r\nSTORED\r\n") == (["hit", "error", "stored"], (wrong,))
 
 
 def test_cas_numbers_of_gets_are_read_over() -> None:
-    asked = Asked(Text(), ("gets", [ONE, TWO]))
-    assert asked.read(BLOCK[TWO].replace(b" 9", b" 9 77") + b"END\r\n") == (["miss", "hit"], ())
+    requests = Asked(Text(), ("gets", [ONE, TWO]))
+    assert requests.read(BLOCK[TWO].replace(b" 9", b" 9 77") + b"END\r\n") == (["miss", "hit"], ())
 
 
 def kq(item: Item, place: int, **fields: int) -> bytes:
@@ -121,10 +121,10 @@ def kq(item: Item, place: int, **fields: int) -> bytes:
     ],
 )
 def test_binary_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -> None:
-    asked = Asked(Binary(), ("get", [ONE, TWO, THREE]))
-    assert asked.read(reply) == (outcomes, ())
-    assert [asked.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
-    assert asked.read(reply + NOOP) == (outcomes, (NOOP,))
+    requests = Asked(Binary(), ("get", [ONE, TWO, THREE]))
+    assert requests.read(reply) == (outcomes, ())
+    assert [requests.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
+    assert requests.read(reply + NOOP) == (outcomes, (NOOP,))
 
 
 @pytest.mark.parametrize(
@@ -155,14 +155,14 @@ def test_binary_statuses(verb: str, opcode: int, status: int, outcome: str) -> N
 
 
 def test_binary_differing_in_the_cas_number_alone() -> None:
-    asked = Asked(Binary(), ("get", [ONE]), verbs=["get"])
-    kind = asked.kinds.number("get", "hit")
-    exchange = asked.exchange._replace(kinds=(kind,))
+    requests = Asked(Binary(), ("get", [ONE]), verbs=["get"])
+    kind = requests.kinds.number("get", "hit")
+    exchange = requests.exchange._replace(kinds=(kind,))
     reply = frame(REPLY, 0, b"", bytes(4), ONE.value, cas=12345)
-    answer = asked.reader.read(exchange, reply)
+    answer = requests.reader.read(exchange, reply)
     assert answer == ((kind,), ())
     changed = frame(REPLY, 0, b"", bytes(4), b"oneONEONE", cas=12345)
-    assert asked.read(changed) == (["error"], (changed,))
+    assert requests.read(changed) == (["error"], (changed,))
 
 
 def test_binary_bytes_that_begin_no_frame() -> None:

@@ -117,7 +117,7 @@ def test_a_gzip_that_was_cut_off_is_named(trace: Path, tmp_path: Path) -> None:
         read_trace(str(zipped))
 
 
-def test_what_does_not_go_with_a_trace_is_said(trace: Path) -> None:
+def test_what_does_not_go_with_a_trace_is_reported(trace: Path) -> None:
     for change, words in (
         ({"verbs": {"touch": 1}}, "no request with the verbs touch; it has delete, get, incr, set"),
         ({"verbs": {"get": 1, "incr": 1}}, "form = 'number'"),
@@ -162,7 +162,7 @@ repetitions = 1
 """
 
 
-def test_a_scenario_names_a_trace_beside_it(trace: Path) -> None:
+def test_a_scenario_names_a_trace_next_to_it(trace: Path) -> None:
     file = trace.with_name("mine.toml")
     file.write_text(SCENARIO)
     made = load(str(file), "small")

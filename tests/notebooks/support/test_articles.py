@@ -47,9 +47,9 @@ def test_rows_of_tables_are_ratios_of_their_figures() -> None:
     figures = articles.figures()
     for scenario, relation in (("set-vs-sproc", "set over stored procedure"), ("get-vs-select", "get over select")):
         rates = figures[(figures["scenario"] == scenario) & (figures["metric"] == "rate")]
-        asked = [claim for claim in articles.claims(scenario) if claim.compare == "over"]
-        assert [claim.at for claim in asked] == ["8", "32", "128", "512"]
-        for claim in asked:
+        requests = [claim for claim in articles.claims(scenario) if claim.compare == "over"]
+        assert [claim.at for claim in requests] == ["8", "32", "128", "512"]
+        for claim in requests:
             memcached, sql = rates[rates["at"] == claim.at]["value"].astype(float)
             assert claim.what == f"{relation}, {claim.at} connections"
             assert claim.published == pytest.approx(memcached / sql, abs=5e-5)

@@ -36,7 +36,7 @@ def test_one_side_alone_has_no_cost() -> None:
     assert batching.cost(rows[rows[batching.BINLOG] == 0], ["label"]).empty
 
 
-def test_lags_are_told_by_what_was_waited_for() -> None:
+def test_lags_are_reported_by_what_was_waited_for() -> None:
     rows = [("visible", 1.2), ("visible", 1.8), ("unlocked", 1.5), ("error", 9.0)]
     hist = pd.DataFrame([
         {"run_id": "r", "point_id": 0, "second": 0, "verb": "set", "outcome": what, "clock": "service",
@@ -48,8 +48,8 @@ def test_lags_are_told_by_what_was_waited_for() -> None:
     table = batching.lag_table(curves, ["server", "interval"]).set_index("what")
     assert table.index.tolist() == ["unlocked", "visible"]
     assert table.loc["visible", ["shortest", "longest"]].tolist() == pytest.approx([1.2, 1.8], rel=0.008)
-    said = batching.conclude(None, curves)
-    assert "a shows an open batch after 1.20 to 1.80 s at an interval of 1 s" in said.sentence
+    reply = batching.conclude(None, curves)
+    assert "a shows an open batch after 1.20 to 1.80 s at an interval of 1 s" in reply.sentence
 
 
 def test_without_runs_nobody_can_tell() -> None:

@@ -47,8 +47,8 @@ def test_a_curve_ends_at_all_and_its_last_step_is_as_rare_as_one_of_all() -> Non
 @pytest.mark.parametrize(("share", "expected"), [(0.5, 100), (0.6, 120), (0.99, 120), (1.0, 90_000)])
 def test_a_quantile_is_the_same_from_the_curve_and_from_the_counts(share: float, expected: int) -> None:
     merged = latency.counts(MEASURED, points((0, 0), (1, 1)))
-    (told,) = latency.quantiles(merged, [share]).values()
-    assert told == latency.at(latency.curve(merged), share) == pytest.approx(expected, rel=0.008)
+    (reported,) = latency.quantiles(merged, [share]).values()
+    assert reported == latency.at(latency.curve(merged), share) == pytest.approx(expected, rel=0.008)
 
 
 def test_nothing_has_no_percentile() -> None:

@@ -89,6 +89,6 @@ def test_the_source_line_names_version_day_and_machine(runs: list[Run], name: st
     ],
 )
 def test_without_runs_a_chart_says_so(page: Callable[[], style.Slide]) -> None:
-    said = " ".join(text.get_text() for text in page().findobj(lambda part: hasattr(part, "get_text")))
-    assert "no" in said.lower()
+    reply = " ".join(text.get_text() for text in page().findobj(lambda part: hasattr(part, "get_text")))
+    assert "no" in reply.lower()
     assert not waiting.conclude(waiting.of(None)).known

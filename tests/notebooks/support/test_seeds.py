@@ -129,12 +129,12 @@ def test_the_answer_counts_claims_by_what_the_servers_say(tmp_path: Path) -> Non
     points += made.measured("get", made.OLD, 8, 1000) + made.measured("select", made.OLD, 8, 3000)
     made.write(tmp_path / "r1", "get-vs-select", [GET, SELECT], [made.PLUGIN, made.OLD], points)
     claims = [claim for claim in articles.claims("get-vs-select") if claim.compare == "over"]
-    said = ratios.answer(seeds.compare(claims, gather.places("get-vs-select", tmp_path)))
-    assert said.sentence == (
+    reply = ratios.answer(seeds.compare(claims, gather.places("get-vs-select", tmp_path)))
+    assert reply.sentence == (
         "Of 4 published ratios 2 can be judged: 0 point the same way as ours on every server, "
         "1 (get over select, 2012) the other way, 1 (get over select, 2012) differ by server."
     )
-    assert said.limits[0] == "2 of the ratios: the tables give the reasons."
+    assert reply.limits[0] == "2 of the ratios: the tables give the reasons."
 
 
 def test_without_runs_each_claim_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,9 +142,9 @@ def test_without_runs_each_claim_has_its_row(tmp_path: Path, monkeypatch: pytest
     found, _ = ratios.everything()
     assert sorted(articles.claims().index(row.claim) for row in found) == list(range(len(articles.claims())))
     assert {row.direction for row in found} == {"cannot tell"}
-    said = ratios.answer(found)
-    assert not said.known
-    assert "kvref bench run get-vs-select" in said.sentence
+    reply = ratios.answer(found)
+    assert not reply.known
+    assert "kvref bench run get-vs-select" in reply.sentence
 
 
 def test_the_table_is_the_same_bytes_each_time(tmp_path: Path) -> None:

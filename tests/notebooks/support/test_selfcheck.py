@@ -40,8 +40,8 @@ def test_clients_are_listed_cheapest_first_with_what_the_kernel_takes() -> None:
 
 def test_the_answer_counts_what_missed_the_limit() -> None:
     none = pd.DataFrame()
-    said = selfcheck.conclude(none, pd.DataFrame({"lag_p99": [1e6, 3e6, math.nan]}), none)
-    assert "within 2 ms of the scheduled time in 1 of 2 runs" in said.sentence
+    reply = selfcheck.conclude(none, pd.DataFrame({"lag_p99": [1e6, 3e6, math.nan]}), none)
+    assert "within 2 ms of the scheduled time in 1 of 2 runs" in reply.sentence
 
 
 def test_without_a_null_responder_nobody_can_tell() -> None:

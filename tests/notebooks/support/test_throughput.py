@@ -50,14 +50,14 @@ def test_the_table_for_readers_is_the_same_bytes_each_time(data: Data) -> None:
 
 
 def test_the_answer_says_what_is_a_bound(data: Data) -> None:
-    said = throughput.answer("ro-1m-int")
-    assert said.known
-    assert said.sentence == (
+    reply = throughput.answer("ro-1m-int")
+    assert reply.known
+    assert reply.sentence == (
         "Between 1 and 32 sessions the highest rates, operations a second, are: memcached 1.6.18 at least 9,000 with 8 "
         "sessions, plugin 8.0.33 6,500 with 16 sessions (6.5 times one session) and plugin 8.0.33, SQL 3,250 with 16 "
         "sessions (6.5 times one session)."
     )
-    assert any("client's limit" in limit for limit in said.limits)
+    assert any("client's limit" in limit for limit in reply.limits)
 
 
 def test_the_capacity_by_line(data: Data) -> None:
@@ -68,10 +68,10 @@ def test_the_capacity_by_line(data: Data) -> None:
     assert rows.loc["plugin 8.0.33", "limited by"].startswith("CPU is ")
     assert rows.loc["plugin 8.0.33, SQL", ["sessions", "limited by"]].tolist() == ["32", "nothing that was measured"]
     assert rows.loc["memcached 1.6.18", ["sessions", "limited by"]].tolist() == ["-", "no valid point was measured"]
-    said = capacity.answer("ro-1m-int", limits, 20_000).sentence
-    assert "plugin 8.0.33 holds 16 sessions" in said
-    assert "plugin 8.0.33, SQL holds at least 32 sessions" in said
-    assert "5 machines for 20,000 a second" in said
+    reply = capacity.answer("ro-1m-int", limits, 20_000).sentence
+    assert "plugin 8.0.33 holds 16 sessions" in reply
+    assert "plugin 8.0.33, SQL holds at least 32 sessions" in reply
+    assert "5 machines for 20,000 a second" in reply
     strict = capacity.answer("ro-1m-int", Limits(p99=1), 20_000)
     assert not strict.known
     assert "p99 is " in strict.sentence
@@ -101,6 +101,6 @@ def test_without_a_run_the_command_is_named(tmp_path: Path, monkeypatch: pytest.
     shown = gather.show("ro-1m-int", throughput.chart_rates)
     words = " ".join(text.get_text() for text in shown.axes[0].texts)
     assert "kvref bench run ro-1m-int" in words.replace("\n", " ")
-    for said in (throughput.answer("ro-1m-int"), capacity.answer("ro-1m-int", Limits(), 1)):
-        assert not said.known
-        assert said.sentence.startswith("Cannot tell: no run of ro-1m-int here. `kvref bench run ro-1m-int ")
+    for reply in (throughput.answer("ro-1m-int"), capacity.answer("ro-1m-int", Limits(), 1)):
+        assert not reply.known
+        assert reply.sentence.startswith("Cannot tell: no run of ro-1m-int here. `kvref bench run ro-1m-int ")

@@ -80,10 +80,10 @@ def fetch_git(folder: Path, suite: dict[str, Any]) -> None:
 
 def _go(folder: Path, suite: dict[str, Any]) -> None:
     (folder / "go.mod").write_text("module suites\n")
-    said = json.loads(_run(["go", "mod", "download", "-json", f"{suite['module']}@{suite['version']}"], folder))
-    if said["Sum"] != suite["sum"]:
-        raise ValueError(f"{suite['module']} has the sum {said['Sum']}, suites.toml has {suite['sum']}")
-    shutil.copytree(said["Dir"], folder / "sources")
+    shown = json.loads(_run(["go", "mod", "download", "-json", f"{suite['module']}@{suite['version']}"], folder))
+    if shown["Sum"] != suite["sum"]:
+        raise ValueError(f"{suite['module']} has the sum {shown['Sum']}, suites.toml has {suite['sum']}")
+    shutil.copytree(shown["Dir"], folder / "sources")
     for path in (folder / "sources", *(folder / "sources").rglob("*")):
         path.chmod(path.stat().st_mode | 0o200)  # The cache of modules is read-only.
 
@@ -208,9 +208,9 @@ def _python(folder: Path, suite: dict[str, Any], tree: Path, kind: str) -> dict[
         words = [sys.executable, "-m", "pytest", "-q", "-c", "of-kvref.ini", "-p", "no:cacheprovider"]
         words += ["--junitxml=outcomes.xml", *suite["tests"], *options]
         environment = {"PYTHONPATH": f"{folder / 'site'}{os.pathsep}{tree}"} | suite.get("environment", {})
-        said = Groups().run(words, tree, environment, RUN_SECONDS)
+        shown = Groups().run(words, tree, environment, RUN_SECONDS)
         report = tree / "outcomes.xml"
-        assert report.exists(), said.decode()
+        assert report.exists(), shown.decode()
     found = {}
     for case in ET.parse(report).iter("testcase"):
         if case.find("skipped") is None:
@@ -253,8 +253,8 @@ def _go_test(suite: dict[str, Any], tree: Path, kind: str, scratch: Path) -> dic
     environment |= {"PATH": f"{scratch / 'bin'}{os.pathsep}{os.environ['PATH']}", "GOFLAGS": "-mod=mod"}
     with server(kind) as port:
         _replace_text(suite, tree, port)
-        said = Groups().run(["go", "test", "-count=1", "-json", *suite["packages"]], tree, environment, RUN_SECONDS)
-    events = [json.loads(line) for line in said.splitlines() if line.startswith(b"{")]
+        shown = Groups().run(["go", "test", "-count=1", "-json", *suite["packages"]], tree, environment, RUN_SECONDS)
+    events = [json.loads(line) for line in shown.splitlines() if line.startswith(b"{")]
     return {
         each["Test"]: each["Action"] == "pass"
         for each in events
@@ -278,10 +278,10 @@ def _ruby(suite: dict[str, Any], tree: Path, kind: str, scratch: Path) -> dict[s
     groups = Groups()
     for file in files:  # They use the same ports.
         words = ["ruby", f"-I{stubs.parent}", "-Ilib", "-Itest", str(file), "--verbose", "--seed", "1"]
-        said = groups.run(words, tree, environment, FILE_SECONDS).decode(errors="replace")
-        for test, result in MINITEST.findall(said):
+        shown = groups.run(words, tree, environment, FILE_SECONDS).decode(errors="replace")
+        for test, result in MINITEST.findall(shown):
             found[f"{file.name}: {re.sub(r'#test_[0-9]+_', ' ', test)}"] = result == "."
-        found[f"{file.name}: (runs to its end)"] = re.search(r"\d+ runs, .* skips", said) is not None
+        found[f"{file.name}: (runs to its end)"] = re.search(r"\d+ runs, .* skips", shown) is not None
     return found
 
 
@@ -313,11 +313,11 @@ def _perl(suite: dict[str, Any], tree: Path, kind: str, scratch: Path) -> dict[s
 def tap(file: Path, tree: Path, environment: dict[str, str], groups: Groups) -> dict[str, bool]:
     """Run a Perl file; a test is its file and description, and a further one is that the file came to its end."""
     words = ["perl", "-I", str(tree / "t" / "lib"), str(file)]
-    said = groups.run(words, tree, environment, FILE_SECONDS).decode("latin-1")
-    plan = PLAN.search(said)
+    shown = groups.run(words, tree, environment, FILE_SECONDS).decode("latin-1")
+    plan = PLAN.search(shown)
     found: dict[str, bool] = {}
     ran = 0
-    for wrong, description in (match.groups() for match in map(TAP.match, said.splitlines()) if match):
+    for wrong, description in (match.groups() for match in map(TAP.match, shown.splitlines()) if match):
         ran += 1
         test = f"{file.name}: {re.sub(r'0x[0-9a-f]+|/tmp/[^ ]*', '…', description)[:80] or ran}"
         found[test] = found.get(test, True) and not wrong

@@ -70,8 +70,8 @@ def test_each_exception_belongs_to_a_suite_and_has_a_reason() -> None:
 )
 def test_what_a_perl_file_says(tmp_path: Path, program: str, found: dict[str, bool] | None) -> None:
     (tmp_path / "a.t").write_text(program)
-    said = run.tap(tmp_path / "a.t", tmp_path, {}, run.Groups())
-    assert said == {f"a.t: {name}": passed for name, passed in (found or {}).items()}
+    reply = run.tap(tmp_path / "a.t", tmp_path, {}, run.Groups())
+    assert reply == {f"a.t: {name}": passed for name, passed in (found or {}).items()}
 
 
 @pytest.mark.programs
@@ -95,8 +95,8 @@ def test_sources_are_those_of_the_commit(tmp_path: Path) -> None:
 
 
 def test_what_a_ruby_file_says() -> None:
-    said = "noise\nA::b#test_0001_does it = 0.10 s = .\nA#test_0002_fails = 1.00 s = F\nA#test_0003_errs = 1.00 s = E\nA#test_0004_skips = 0.00 s = S\n3 runs"
-    assert run.MINITEST.findall(said) == [
+    reply = "noise\nA::b#test_0001_does it = 0.10 s = .\nA#test_0002_fails = 1.00 s = F\nA#test_0003_errs = 1.00 s = E\nA#test_0004_skips = 0.00 s = S\n3 runs"
+    assert run.MINITEST.findall(reply) == [
         ("A::b#test_0001_does it", "."),
         ("A#test_0002_fails", "F"),
         ("A#test_0003_errs", "E"),
@@ -130,6 +130,6 @@ def test_an_interrupted_run_leaves_no_server(tmp_path: Path) -> None:
 @pytest.mark.programs
 @pytest.mark.parametrize(("ends", "seconds"), [("", 30.0), ("; sleep 600", 1.0)])
 def test_a_program_leaves_no_children(tmp_path: Path, ends: str, seconds: float) -> None:
-    said = run.Groups().run(["sh", "-c", f"sleep 600 >/dev/null 2>&1 & echo $!{ends}"], tmp_path, {}, seconds)
+    reply = run.Groups().run(["sh", "-c", f"sleep 600 >/dev/null 2>&1 & echo $!{ends}"], tmp_path, {}, seconds)
     with suppress(ProcessLookupError):  # It is gone already.
-        assert select.select([os.pidfd_open(int(said))], [], [], 10)[0]
+        assert select.select([os.pidfd_open(int(reply))], [], [], 10)[0]

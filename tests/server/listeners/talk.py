@@ -25,7 +25,7 @@ def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) 
 
     On a slow machine an answer may be found behind a later chunk: joined, they are what was said.
     """
-    heard = []
+    received = []
     with ExitStack() as stack:
         client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
         if tls is not None:
@@ -33,10 +33,10 @@ def held(port: int, chunks: Sequence[bytes], tls: ssl.SSLContext | None = None) 
         for left, chunk in reversed(list(enumerate(reversed(chunks)))):
             client.settimeout(SILENCE if left else LAST_SILENCE)
             client.sendall(chunk)
-            heard.append(_said(client))
-            if heard[-1].endswith(ENDED):
+            received.append(_said(client))
+            if received[-1].endswith(ENDED):
                 break
-    return heard
+    return received
 
 
 def answers(port: int, requests: Sequence[bytes], tls: ssl.SSLContext | None = None) -> list[bytes]:
@@ -62,40 +62,40 @@ def answers(port: int, requests: Sequence[bytes], tls: ssl.SSLContext | None = N
 
 
 def _up_to(client: socket.socket, whole: Callable[[bytes], object]) -> bytes:
-    said = b""
-    while not whole(said):
+    reply = b""
+    while not whole(reply):
         try:
             chunk = client.recv(1 << 16)
         except ConnectionResetError:
             chunk = b""
         if not chunk:
-            return said + ENDED
-        said += chunk
-    return said
+            return reply + ENDED
+        reply += chunk
+    return reply
 
 
-def _is_text(said: bytes) -> bool:
+def _is_text(reply: bytes) -> bool:
     """Return whether there is an answer of the text protocol, its last line included."""
-    return said.endswith(b"END\r\n" if said.startswith((b"VALUE", b"STAT")) else b"\r\n")
+    return reply.endswith(b"END\r\n" if reply.startswith((b"VALUE", b"STAT")) else b"\r\n")
 
 
-def _is_frame(said: bytes) -> bool:
-    return len(said) >= HEADER and len(said) >= HEADER + int.from_bytes(said[8:12], "big")
+def _is_frame(reply: bytes) -> bool:
+    return len(reply) >= HEADER and len(reply) >= HEADER + int.from_bytes(reply[8:12], "big")
 
 
-def _has_noop(said: bytes) -> bool:
-    return said.endswith(NOOP_ANSWER)
+def _has_noop(reply: bytes) -> bool:
+    return reply.endswith(NOOP_ANSWER)
 
 
 def _said(client: socket.socket) -> bytes:
-    said = bytearray()
+    reply = bytearray()
     with suppress(TimeoutError):
-        while not said.endswith(ENDED):
+        while not reply.endswith(ENDED):
             try:
-                said += client.recv(1 << 16) or ENDED
+                reply += client.recv(1 << 16) or ENDED
             except ConnectionResetError:
-                said += ENDED
-    return bytes(said)
+                reply += ENDED
+    return bytes(reply)
 
 
 def frame(opcode: int, key: bytes = b"", value: bytes = b"", extras: bytes = b"") -> bytes:

@@ -70,12 +70,12 @@ def test_who_is_not_known(
     context = trusting(files[0])
     with MappedClient(("localhost", served.port), credentials=credentials, tls_context=context) as client:
         for _ in range(2):
-            with pytest.raises(CallError, match=text) as told:
+            with pytest.raises(CallError, match=text) as reported:
                 client.get("AA")
-            assert "wrong" not in str(told.value)
-    with pytest.raises(CallError, match=text) as told:
+            assert "wrong" not in str(reported.value)
+    with pytest.raises(CallError, match=text) as reported:
         asyncio.run(talk())
-    assert "wrong" not in str(told.value)
+    assert "wrong" not in str(reported.value)
 
 
 @pytest.mark.parametrize("credentials", [("", "x"), ("a", ""), ("a b", "x"), ("a\n", "x"), ("a", "x" * 2047)])

@@ -38,9 +38,9 @@ def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
         for each in silent[: MOST // 2]:
             each.close()
         until(lambda: _descriptors(served) <= before + MOST // 2)
-        said = answers(served.port, [b"get AA\r\n", b"stats\r\n"], trusting(cert))
-        assert said[0] == ROW
-        rejected = [row for row in said[1].split(b"\r\n") if row.startswith(b"STAT rejected_conns ")]
+        reply = answers(served.port, [b"get AA\r\n", b"stats\r\n"], trusting(cert))
+        assert reply[0] == ROW
+        rejected = [row for row in reply[1].split(b"\r\n") if row.startswith(b"STAT rejected_conns ")]
         assert int(rejected[0].split()[2]) >= 9 * MOST
 
 
@@ -61,17 +61,17 @@ def test_other_authorities_of_clients_at_a_reload(tmp_path: Path, workers: str) 
     clients.write_bytes(first[0].read_bytes())
     options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(clients)]
 
-    def said(shown: tuple[Path, Path]) -> bytes:
+    def reply(shown: tuple[Path, Path]) -> bytes:
         try:
             return answers(served.port, [b"get AA\r\n"], trusting(own[0], shown))[0]
         except (ssl.SSLError, ConnectionError):
             return ENDED
 
     with serving(tmp_path / "x.sqlite", *options, "--workers", workers) as served:
-        assert (said(first), said(later)) == (ROW, ENDED)
+        assert (reply(first), reply(later)) == (ROW, ENDED)
         clients.write_bytes(later[0].read_bytes())
         served.reload()
-        assert (said(first), said(later)) == (ENDED, ROW)
+        assert (reply(first), reply(later)) == (ENDED, ROW)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

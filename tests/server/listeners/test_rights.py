@@ -195,9 +195,9 @@ def test_reading_only_in_frames(limited: list[int]) -> None:
         frame(0x1D, b"AA", extras=bytes(4)), frame(0x11, b"w", b"1", bytes(8)), frame(0x14, b"AA"), frame(0x18),
     ]  # fmt: skip
     for each in writes:
-        said = say(limited[READING], each)
-        assert b"read-only" in said, each
-        assert not said.endswith(ENDED)
+        reply = say(limited[READING], each)
+        assert b"read-only" in reply, each
+        assert not reply.endswith(ENDED)
     assert say(limited[READING], b"get AA w\r\n") == ROW
 
 

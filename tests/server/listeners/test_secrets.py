@@ -32,16 +32,16 @@ def test_nothing_shows_a_password(
         listener.users, "1.6.0", ClientWarnings(Counters()), wire_rules(profiles.load("kvref"), 1 << 20)
     )
     gate.feed(b"set x 0 0 9\r\nalice hid")
-    said = handshake(("alice", "hidden word"))
+    reply = handshake(("alice", "hidden word"))
     login = parse("mysql://alice@db.example/")
-    assert (login.password, said.password) == ("hidden word", "hidden word")
-    for each in (listener, listener.users, gate, said, login):
+    assert (login.password, reply.password) == ("hidden word", "hidden word")
+    for each in (listener, listener.users, gate, reply, login):
         assert "hid" not in repr(each), each
         assert "hid" not in f"{each}", each
     assert "hid" not in caplog.text
 
 
-def test_more_listeners_than_can_be_told_apart(tmp_path: Path) -> None:
+def test_more_listeners_than_can_be_distinguished(tmp_path: Path) -> None:
     file = tmp_path / "kvref.toml"
     file.write_text('[[listener]]\naddress = "127.0.0.1:0"\n' * (MAX_LISTENERS + 1))
     with pytest.raises(ConfigError, match="257 listeners: one server supports at most 256"):

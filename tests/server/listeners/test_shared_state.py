@@ -13,13 +13,13 @@ pytestmark = pytest.mark.live
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_reader_is_not_told_to_make_a_value_anew(tmp_path: Path, workers: str) -> None:
+def test_a_reader_is_not_instructed_to_make_a_value_anew(tmp_path: Path, workers: str) -> None:
     with listening(tmp_path, "--workers", workers) as (_, found):
         say(found[ALL], b"ms stale 1\r\n1\r\nmd stale I\r\nms old 1 T20\r\n1\r\n")
         assert say(found[READING], b"mg stale v\r\nmg old R30 v\r\n") == b"VA 1 X\r\n1\r\nVA 1\r\n1\r\n"
-        asked = b"mg stale v\r\nmg old R30 v\r\n"
-        assert say(found[ALL], asked) == b"VA 1 X W\r\n1\r\nVA 1 W\r\n1\r\n"
-        assert say(found[READING], asked) == b"VA 1 Z X\r\n1\r\nVA 1 Z\r\n1\r\n"
+        requests = b"mg stale v\r\nmg old R30 v\r\n"
+        assert say(found[ALL], requests) == b"VA 1 X W\r\n1\r\nVA 1 W\r\n1\r\n"
+        assert say(found[READING], requests) == b"VA 1 Z X\r\n1\r\nVA 1 Z\r\n1\r\n"
 
 
 def test_a_reader_changes_nothing_that_all_see(tmp_path: Path) -> None:

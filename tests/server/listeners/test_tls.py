@@ -47,8 +47,8 @@ def test_both_protocols(secured: Served, own: Files) -> None:
     shown = settings(answers(secured.port, [USER, b"stats settings\r\n"], tls)[1])
     assert (shown["tcpport"], shown["inter"]) == (str(secured.port), "127.0.0.1")
     assert shown["auth_enabled_ascii"].endswith("/auth")
-    said = answers(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
-    assert said[1].endswith(b"HELLO, HELLO")
+    received = answers(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
+    assert received[1].endswith(b"HELLO, HELLO")
 
 
 def test_large_values_and_pipelines(secured: Served, own: Files) -> None:
@@ -112,21 +112,21 @@ def test_client_certificates(tmp_path: Path, own: Files) -> None:
     options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(theirs[0])]
     with serving(tmp_path / "x.sqlite", *options) as served:
         served.wait_for("(TLS; client certificates)")
-        said = answers(
+        received = answers(
             served.port, [b"get AA\r\n", b"refresh_certs\r\n", b"stats settings\r\n"], trusting(own[0], theirs)
         )
-        assert said[:2] == [ROW, b"CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again\r\n"]
-        assert {name: value for name, value in settings(said[2]).items() if name.startswith("ssl_")} == {
+        assert received[:2] == [ROW, b"CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again\r\n"]
+        assert {name: value for name, value in settings(received[2]).items() if name.startswith("ssl_")} == {
             "ssl_enabled": "yes", "ssl_chain_cert": str(own[0]), "ssl_key": str(own[1]), "ssl_verify_mode": "3",
             "ssl_keyformat": "1", "ssl_ciphers": "NULL", "ssl_ca_cert": str(theirs[0]), "ssl_session_cache": "no",
             "ssl_kernel_tls": "no", "ssl_min_version": "tlsv1.2",
         }  # fmt: skip
         for shown in (None, strange):
             try:
-                said = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
+                received = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
             except (ssl.SSLError, ConnectionError):
-                said = [ENDED]  # TLS 1.3 reports it with the first reply, or the connection is closed by then
-            assert said == [ENDED]
+                received = [ENDED]  # TLS 1.3 reports it with the first reply, or the connection is closed by then
+            assert received == [ENDED]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

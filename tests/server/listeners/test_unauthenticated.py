@@ -29,11 +29,11 @@ def _gate() -> Authenticator:
 
 
 @pytest.mark.parametrize(
-    "said", [SET + SET, LIST + SET + frame(0x00, b"AA"), b"x" * 3000, LIST * 200, b"get a\r\n" * 200]
+    "reply", [SET + SET, LIST + SET + frame(0x00, b"AA"), b"x" * 3000, LIST * 200, b"get a\r\n" * 200]
 )
-def test_nothing_goes_on_of_who_is_sent_away(said: bytes) -> None:
+def test_nothing_goes_on_of_who_is_sent_away(reply: bytes) -> None:
     gate = _gate()
-    answer, rest = gate.feed(said)
+    answer, rest = gate.feed(reply)
     assert gate.closes
     assert not gate.passed
     assert rest == b""
@@ -49,15 +49,15 @@ def test_the_last_try_may_be_the_right_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "protocol"),
+    ("reply", "protocol"),
     [
         (b"POST / HTTP/1.1\r\n", "HTTP"), (b"get a\r\nfoo HTTP/1.0\r\n", "HTTP"), (b"\x16\x03\x01", "TLS"),
         (b"SSH-2.0-x\r\n", "SSH"),
     ],
 )  # fmt: skip
-def test_other_protocols_cannot_authenticate(said: bytes, protocol: str) -> None:
+def test_other_protocols_cannot_authenticate(reply: bytes, protocol: str) -> None:
     gate = _gate()
-    answer, rest = gate.feed(said + USER)
+    answer, rest = gate.feed(reply + USER)
     assert (gate.closes, gate.passed, gate.foreign, rest) == (True, False, protocol, b"")
     assert answer in {"TLS": (b"ERROR\r\n",)}.get(protocol, (b"", b"CLIENT_ERROR unauthenticated\r\n"))
 
@@ -95,9 +95,9 @@ def test_requests_of_other_protocols_are_counted_and_logged_once(tmp_path: Path,
         evil = b"\r\nset AA 0 0 5\r\npwned\r\n"
         for line in (b"POST / HTTP/1.1\r\n", b"SSH-2.0-x", b"*1", b"PROXY UNKNOWN"):
             assert held(served.port, [line + evil]) == [ENDED]
-        said = held(served.port, [b"get AA\r\nstats\r\n"])[0]
-        assert said.startswith(b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n")
-        assert b"STAT foreign_protocol_conns 4\r\n" in said
+        reply = held(served.port, [b"get AA\r\nstats\r\n"])[0]
+        assert reply.startswith(b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n")
+        assert b"STAT foreign_protocol_conns 4\r\n" in reply
         log = served.wait_for("HTTP request on a memcached port")
         assert 1 <= log.count("on a memcached port") <= int(workers)
 
@@ -123,34 +123,34 @@ def test_other_protocols_do_not_pass_authentication(tmp_path: Path) -> None:
 
 @pytest.mark.live
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_stranger_who_does_not_read(tmp_path: Path, workers: str) -> None:
+def test_a_client_without_login_that_does_not_read(tmp_path: Path, workers: str) -> None:
     """While the client reads nothing its connection is not closed yet: what it has said meanwhile must not count."""
     (tmp_path / "auth").write_text("alice:secret\n")
     options = ["--auth-file", str(tmp_path / "auth"), "--workers", workers]
     with serving(tmp_path / "x.sqlite", *options) as served:
-        for asked in (LIST * 100000 + SET, b"\n" * 1000000 + b"set AA 0 0 5\r\ntaken\r\n"):
-            assert len(_read_late(served.port, asked)) < 64 * MAX_ANSWERS
+        for requests in (LIST * 100000 + SET, b"\n" * 1000000 + b"set AA 0 0 5\r\ntaken\r\n"):
+            assert len(_read_late(served.port, requests)) < 64 * MAX_ANSWERS
         assert held(served.port, [b"\n" * 1000]) == [b"CLIENT_ERROR unauthenticated\r\n" * MAX_ANSWERS + ENDED]
         assert answers(served.port, [USER, b"get AA\r\n"])[1] == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 
 
-def _read_late(port: int, asked: bytes) -> bytes:
+def _read_late(port: int, requests: bytes) -> bytes:
     """Say all that can be said before anything is read; returns what is read then."""
-    heard = bytearray()
+    received = bytearray()
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(10)
         client.connect(("127.0.0.1", port))
-        sender = threading.Thread(target=_say, args=(client, asked))
+        sender = threading.Thread(target=_say, args=(client, requests))
         sender.start()
         sender.join(0.5)
         with suppress(ConnectionError):
             while part := client.recv(4096):
-                heard += part
+                received += part
         sender.join()
-    return bytes(heard)
+    return bytes(received)
 
 
-def _say(client: socket.socket, asked: bytes) -> None:
+def _say(client: socket.socket, requests: bytes) -> None:
     with suppress(ConnectionError):
-        client.sendall(asked)
+        client.sendall(requests)

@@ -138,8 +138,8 @@ def test_the_asyncio_client_names_the_path_where_nobody_listens(path: Path) -> N
 
 def test_probe_and_judge_over_a_unix_socket(path: Path) -> None:
     with serving(path.with_name("s.sqlite"), listen=f"unix:{path}"):
-        said = kvref("probe", f"unix:{path}", typed="get AA\n")
-        assert (said.returncode, r"< VALUE AA 8 12\r\n" in said.stdout) == (0, True)
+        reply = kvref("probe", f"unix:{path}", typed="get AA\n")
+        assert (reply.returncode, r"< VALUE AA 8 12\r\n" in reply.stdout) == (0, True)
         report = str(path.with_name("report"))
         judged = kvref("conform", f"unix:{path}", "--only", "KV-CORE-001", "--report", report)
         assert judged.returncode == 0, judged.stdout + judged.stderr

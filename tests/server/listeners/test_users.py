@@ -154,13 +154,13 @@ def attempts_of_all(port: int) -> dict[bytes, int]:
 
 def attempts(port: int) -> dict[bytes, int]:
     """Return auth_cmds and auth_errors of `stats`."""
-    said = b"".join(held(port, [PLAIN, frame(0x10)]))
-    return {name: int(re.search(name + rb"(\d+)", said)[1]) for name in (b"auth_cmds", b"auth_errors")}  # type: ignore[index]
+    reply = b"".join(held(port, [PLAIN, frame(0x10)]))
+    return {name: int(re.search(name + rb"(\d+)", reply)[1]) for name in (b"auth_cmds", b"auth_errors")}  # type: ignore[index]
 
 
 def test_everybody_may_ask_for_the_version(asking: Served) -> None:
-    (said,) = held(asking.port, [frame(VERSION)])
-    assert said[24:].startswith(b"1.6.0+")
+    (reply,) = held(asking.port, [frame(VERSION)])
+    assert reply[24:].startswith(b"1.6.0+")
 
 
 def test_a_password_with_blanks(asking: Served) -> None:
@@ -168,7 +168,7 @@ def test_a_password_with_blanks(asking: Served) -> None:
     assert answers(asking.port, [b"set x 0 0 14\r\nbob other word\r\n", b"get a\r\n"]) == [b"STORED\r\n", b"END\r\n"]
 
 
-def test_nothing_is_carried_out_for_a_stranger(asking: Served) -> None:
+def test_nothing_is_carried_out_without_a_login(asking: Served) -> None:
     answers(asking.port, [USER, b"set kept 0 0 1\r\n1\r\n"])
     strangers = [
         b"delete kept\r\n",
@@ -178,9 +178,9 @@ def test_nothing_is_carried_out_for_a_stranger(asking: Served) -> None:
         b"get @@aaa.AA\r\n",
     ]
     for each in strangers:
-        said = b"".join(held(asking.port, [each, b"delete kept\r\n"]))
-        assert said.splitlines()[1:] == [b"CLIENT_ERROR unauthenticated"]
-        assert said.startswith(b"CLIENT_ERROR ")
+        reply = b"".join(held(asking.port, [each, b"delete kept\r\n"]))
+        assert reply.splitlines()[1:] == [b"CLIENT_ERROR unauthenticated"]
+        assert reply.startswith(b"CLIENT_ERROR ")
     assert held(asking.port, [frame(0x04, b"kept")])[0].endswith(ENDED)
     assert answers(asking.port, [USER, b"get kept\r\n"])[1] == b"VALUE kept 0 1\r\n1\r\nEND\r\n"
 
@@ -206,13 +206,13 @@ def test_who_does_not_say_who_it_is_may_not_stay(auth_file: Path, tmp_path: Path
         late = b"CLIENT_ERROR no whole command within 1 s (command_timeout)\r\n"
         assert silent.recv(1000) + silent.recv(1000) == late
         with served.connect() as trying:
-            said = b""
-            while b"within" not in said:
+            reply = b""
+            while b"within" not in reply:
                 if select.select([trying], [], [], 0.05)[0]:
-                    said += trying.recv(1000)
+                    reply += trying.recv(1000)
                 else:
                     trying.sendall(WRONG)  # attempts are no reason to stay
-        assert said.endswith(late)
+        assert reply.endswith(late)
         assert ask(known, b"get AA\r\n").startswith(b"VALUE")
 
 

@@ -55,12 +55,12 @@ def key_update_missed() -> None:
 
     rows = LogReader._rows
 
-    def told(self: LogReader, kind: int, body: bytes) -> None:
+    def reported(self: LogReader, kind: int, body: bytes) -> None:
         after[0], number[0] = kind in events._UPDATES, 0
         rows(self, kind, body)
 
     events._row = after_only
-    LogReader._rows = told  # type: ignore[method-assign]
+    LogReader._rows = reported  # type: ignore[method-assign]
 
 
 def cascade_missed() -> None:

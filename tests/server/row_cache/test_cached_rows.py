@@ -371,13 +371,13 @@ def test_a_row_is_out_of_date_no_longer_than_the_setting(database: SQLServer) ->
 
 
 @pytest.mark.parametrize(
-    ("statement", "undo", "said"),
+    ("statement", "undo", "received"),
     [
         ("binlog_row_image = 'MINIMAL'", "binlog_row_image = 'FULL'", "needs binlog_row_image=FULL, not MINIMAL"),
         ("binlog_format = 'STATEMENT'", "binlog_format = 'ROW'", "needs binlog_format=ROW, not STATEMENT"),
     ],
 )
-def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: str, undo: str, said: str) -> None:
+def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: str, undo: str, received: str) -> None:
     sql(database, f"SET GLOBAL {statement}")
     try:
         refused = run("serve", "--store", database.dsn, *SERVE)
@@ -386,7 +386,7 @@ def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: st
         sql(database, f"SET GLOBAL {undo}")
     assert refused.exit_code == 2
     for text in (refused.stderr, examined["not_cached"]):
-        assert said in text
+        assert received in text
         assert f"SET GLOBAL {undo}" in text
 
 
@@ -395,14 +395,14 @@ def test_a_server_without_a_log_is_refused() -> None:
     with database_or_skip("mariadb") as server:
         refused = run("serve", "--store", server.dsn, *SERVE)
         assert refused.exit_code == 2
-        said = "needs log_bin=ON, not OFF: start the server with --log-bin; needs binlog_format=ROW, not MIXED"
-        assert said in refused.stderr
+        received = "needs log_bin=ON, not OFF: start the server with --log-bin; needs binlog_format=ROW, not MIXED"
+        assert received in refused.stderr
         shown = " ".join(run("doctor", "--store", server.dsn).stdout.split())
-        assert f"rows are not cached with row_cache_binlog=1, which {said}" in shown
+        assert f"rows are not cached with row_cache_binlog=1, which {received}" in shown
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "received"),
     [
         (("--set", "innodb_api_trx_level=0"), "innodb_api_trx_level=0"),
         (("--set", "innodb_api_trx_level=3"), "innodb_api_trx_level=3"),
@@ -414,10 +414,10 @@ def test_a_server_without_a_log_is_refused() -> None:
         (("--set", "innodb_api_trx_level=1", "--profile", "mysql-8.0"), "profile mysql-8.0"),
     ],
 )
-def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: tuple[str, ...], said: str) -> None:
+def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: tuple[str, ...], received: str) -> None:
     sql(database, "REPLACE INTO test.raced VALUES ('l', '1')")
     with serving(database.dsn, "--set", "row_cache_binlog=1", *options) as served, served.connect() as client:
-        assert "innodb_api_trx_level=1 and daemon_memcached_r_batch_size=1" in served.wait_for(said)
+        assert "innodb_api_trx_level=1 and daemon_memcached_r_batch_size=1" in served.wait_for(received)
         ask(client, b"get @@raced\r\n")
         for _ in range(4):
             assert b"\r\n1\r\n" in ask(client, b"get l\r\n")
