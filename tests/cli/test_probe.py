@@ -61,6 +61,9 @@ def test_lines_are_edited_and_recalled(end: bytes, code: int) -> None:
         os.write(terminal, UP + b"b\r")
         until_shown(terminal, b"you sent get ab\\r\\n\r\n> ")
         os.write(terminal, end)
+        # A signal that comes between the prompt and readline's wait for input is noticed with the next input alone.
+        while code and not select.select([terminal], [], [], 1)[0]:
+            os.write(terminal, end)
         until_shown(terminal, b"interrupted" if code else b"\n")
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Repeat) as server:

@@ -91,15 +91,15 @@ class WorkerMarks(Marks):
     def any(self) -> bool:
         return self._tables.marks.written
 
-    def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
+    def _mark_at(self, item: Hashable) -> tuple[int, Mark]:
         with self.exclusive():
-            content, bits = self._tables.marks.get(_item(place))
+            content, bits = self._tables.marks.get(_item(item))
         return content, Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
 
-    def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
+    def _store_mark(self, item: Hashable, mark: tuple[int, Mark]) -> None:
         content, flags = mark
         with self.exclusive():
-            self._tables.marks.put(_item(place), content, flags.stale * _STALE | flags.taken * _TAKEN)
+            self._tables.marks.put(_item(item), content, flags.stale * _STALE | flags.taken * _TAKEN)
 
     @property
     def requested(self) -> bool:
@@ -112,7 +112,7 @@ class WorkerMarks(Marks):
         content, number = self._tables.accesses.get(_item(at))
         return ItemAccess(number >> _SECOND, bool(number & _HIT), content if number & _SHOWN else None)
 
-    def _keep_access(self, at: Hashable, access: ItemAccess) -> None:
+    def _store_access(self, at: Hashable, access: ItemAccess) -> None:
         shown = access.content is not None
         number = access.time << _SECOND | shown * _SHOWN | access.hit * _HIT | _KNOWN
         self._tables.accesses.put(_item(at), access.content or 0, number)
