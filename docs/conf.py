@@ -47,7 +47,7 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 # A signature names these unions, which the page of options describes.
-autodoc_type_aliases = {name: name for name in ("ColumnsSpec", "Key", "Server", "Value", "Values")}
+autodoc_type_aliases = {name: name for name in ("ColumnsSpec", "Key", "Server", "Value")}
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 

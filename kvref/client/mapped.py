@@ -52,7 +52,7 @@ from kvref.client.options import (
     server_addresses,
 )
 from kvref.client.protocol import handshake
-from kvref.client.view import NONE, C, D, Serialized, View
+from kvref.client.view import C, D, Serialized, View
 
 Row = TypeVar("Row")
 _MISSING: Final = object()
@@ -68,25 +68,53 @@ class MappedView(View[R, Any]):
     not stored.
     """
 
-    def get(self, key: Key, default: D = NONE) -> R | D:
-        """Return the value of a key, or the default."""
-        value: R | D = self._value("get", key, default)
-        return value
+    @overload
+    def get(self, key: Key) -> R | None: ...
 
-    def gets(self, key: Key, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
+    @overload
+    def get(self, key: Key, default: D) -> R | D: ...
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """Return the value of a key, or the default."""
+        return self._value("get", key, default)
+
+    @overload
+    def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    def gets(self, key: Key, default: D) -> tuple[R, int] | tuple[D, None]: ...
+
+    @overload
+    def gets(self, key: Key, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
+
+    def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
         return self._value_and_number("gets", key, (default, cas_default))
 
-    def gat(self, key: Key, expire: int = 0, default: D = NONE) -> R | D:
+    @overload
+    def gat(self, key: Key, expire: int = 0) -> R | None: ...
+
+    @overload
+    def gat(self, key: Key, expire: int, default: D) -> R | D: ...
+
+    def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires.
 
         Raises:
             UnsupportedError: the plugins do not have this command.
         """
-        value: R | D = self._value("gat", key, default, check_expire(expire))
-        return value
+        return self._value("gat", key, default, check_expire(expire))
 
-    def gats(self, key: Key, expire: int = 0, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
+    @overload
+    def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    def gats(self, key: Key, expire: int, default: D) -> tuple[R, int] | tuple[D, None]: ...
+
+    @overload
+    def gats(self, key: Key, expire: int, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
+
+    def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
         return self._value_and_number("gats", key, (default, cas_default), check_expire(expire))
 

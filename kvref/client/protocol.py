@@ -44,7 +44,7 @@ class Handshake(NamedTuple):
     password: str = ""
 
     def __repr__(self) -> str:
-        return f"Greeting(mapping={self.mapping!r}, user={self.user!r})"
+        return f"Handshake(mapping={self.mapping!r}, user={self.user!r})"
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         """Yield verb and bytes of each request."""

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     ConnectionT = TypeVarWithDefault("ConnectionT", default=Any)
-    # The defaults of a call without a row: its value and its number.
-    D = TypeVarWithDefault("D", default=None)
-    C = TypeVarWithDefault("C", default=None)
 else:
-    ConnectionT, D, C = map(TypeVar, ("ConnectionT", "D", "C"))
+    ConnectionT = TypeVar("ConnectionT")
 
-NONE: Any = None  # as the default of a parameter whose type is a type variable
+# The defaults of a call without a row: its value and its number.
+D = TypeVar("D")
+C = TypeVar("C")
 _log = logging.getLogger("kvref.client")
 
 

@@ -48,7 +48,7 @@ class Profile:
 
     name: str
     title: str
-    facts: dict[str, Fact]
+    facts: dict[str, Fact] = field(repr=False)
 
     def __getitem__(self, key: str) -> Value:
         return self.facts[key].value

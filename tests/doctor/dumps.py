@@ -74,6 +74,7 @@ UNDERSTOOD: Final = {
     "renamed": after("RENAME TABLE items TO things;\n", BAD, "there is no table"),
     "swapped": after("CREATE TABLE other LIKE items;\nALTER TABLE other DROP PRIMARY KEY;\nRENAME TABLE items TO old, other TO items;\n", BAD, "is not a unique index"),
     "created by LIKE": after("RENAME TABLE items TO old;\nCREATE TABLE items (LIKE old);\n", USABLE),
+    "a comment about a name": after("CREATE TEMPORARY TABLE b (a INT);\nALTER TABLE items COMMENT='rename to b';\n", USABLE),
     "created again": after("CREATE TABLE IF NOT EXISTS items (a INT);\n", USABLE),
     "JSON": after("ALTER TABLE items ADD j JSON, ADD i JSON NOT NULL;\n", USABLE),
     "an index on an expression": after("ALTER TABLE items ADD UNIQUE KEY `fx` ((upper(`title`)));\n", BAD, "virtual columns", mariadb=False),

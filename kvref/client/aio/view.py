@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 from kvref.client.aio.connection import ServerConnection
 from kvref.client.arguments import (
@@ -26,7 +26,7 @@ from kvref.client.arguments import (
 from kvref.client.columns import MAX_ATTEMPTS, Part, R, Value, check_update, update_lost
 from kvref.client.errors import invalid_reply
 from kvref.client.protocol import ROWS, STATS, Item, Shape
-from kvref.client.view import NONE, C, D, View
+from kvref.client.view import C, D, View
 
 T = TypeVar("T")
 _STORED = {b"STORED": True, b"NOT_STORED": False, b"EXISTS": False, b"NOT_FOUND": None}
@@ -49,23 +49,51 @@ class AsyncMappedView(View[R, ServerConnection]):
     connection and do not wait for each other's answers; the server carries them out in the order in which they began.
     """
 
-    async def get(self, key: Key, default: D = NONE) -> R | D:
+    @overload
+    async def get(self, key: Key) -> R | None: ...
+
+    @overload
+    async def get(self, key: Key, default: D) -> R | D: ...
+
+    async def get(self, key: Key, default: Any = None) -> Any:
         """Return the value of a key, or the default."""
         found = await self._value_and_number(b"get", key)
         return default if found is None else found[0]
 
-    async def gets(self, key: Key, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
+    @overload
+    async def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    async def gets(self, key: Key, default: D) -> tuple[R, int] | tuple[D, None]: ...
+
+    @overload
+    async def gets(self, key: Key, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
+
+    async def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
         return await self._value_and_number(b"gets", key) or (default, cas_default)
 
-    async def gat(self, key: Key, expire: int = 0, default: D = NONE) -> R | D:
+    @overload
+    async def gat(self, key: Key, expire: int = 0) -> R | None: ...
+
+    @overload
+    async def gat(self, key: Key, expire: int, default: D) -> R | D: ...
+
+    async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
         found = await self._value_and_number(b"gat %d" % check_expire(expire), key)
         return default if found is None else found[0]
 
-    async def gats(
-        self, key: Key, expire: int = 0, default: D = NONE, cas_default: C = NONE
-    ) -> tuple[R, int] | tuple[D, C]:
+    @overload
+    async def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    async def gats(self, key: Key, expire: int, default: D) -> tuple[R, int] | tuple[D, None]: ...
+
+    @overload
+    async def gats(self, key: Key, expire: int, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
+
+    async def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
         return await self._value_and_number(b"gats %d" % check_expire(expire), key) or (default, cas_default)
 

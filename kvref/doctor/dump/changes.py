@@ -39,7 +39,7 @@ _HEAD: Final = re.compile(
 _ON: Final = re.compile(rf"(?:{TEXT}|[^'\"`])*?\bON\s+(?P<table>{FULL_NAME})\s*", re.IGNORECASE | re.DOTALL)
 _RENAME: Final = re.compile(rf"\s*({FULL_NAME})\s+TO\s+({FULL_NAME})\s*(?:,|\Z)", re.IGNORECASE)
 _NEW_NAME: Final = re.compile(
-    rf"\bRENAME\s+(?!(?:COLUMN|INDEX|KEY)\b)(?:(?:TO|AS)\b|=)?\s*({FULL_NAME})", re.IGNORECASE
+    rf"{TEXT}|\bRENAME\s+(?!\s|(?:COLUMN|INDEX|KEY)\b)(?:(?:TO|AS)\b|=)?\s*(?P<name>{FULL_NAME})", re.IGNORECASE
 )
 _TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?({FULL_NAME})\s*", re.IGNORECASE)
 _PARTITIONS: Final = re.compile(rf"((?:{TEXT}|[^'\"`])*?)\bPARTITION\s+BY\b", re.IGNORECASE | re.DOTALL)
@@ -304,8 +304,9 @@ class Changes:
     def _alter_table(self, key: Key, head: str, text: str) -> None:
         if re.fullmatch(r"(?:DIS|EN)ABLE\s+KEYS\s*", text, re.IGNORECASE):
             return
-        for name in _NEW_NAME.findall(text):
-            self._key(name)  # what is not understood of the statement concerns the new name too
+        for found in _NEW_NAME.finditer(text):
+            if found["name"]:
+                self._key(found["name"])  # what is not understood of the statement concerns the new name too
         table = self._known_table(key)
         before = [column.name for column in table.columns]
         partitions = _PARTITIONS.match(text)
