@@ -291,7 +291,7 @@ class Session:
         return self._bound if self._generation == self.shared.directory.generation else None
 
     @property
-    def fast_path_mapping(self) -> Mapping | None:
+    def plannable_mapping(self) -> Mapping | None:
         """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
         return None if self.switch_disabled else self.in_force
 

@@ -80,13 +80,13 @@ class Planner(Planning):
         self._bound = work.bound
         self._ends_data = wire_rules.checks_data_end
         self._retrieval = Retrieval(work.bound)
-        self._deciders = self._bind(wire_rules)
+        self._planners = self._bind(wire_rules)
 
     def _bind(self, wire_rules: WireRules) -> dict[bytes, _Planner]:
         """Return the planner of each verb that the listener does not withhold and the profile has."""
         verbs = Verbs(self._bound)
         self._deletion, self._sums, self._touching = verbs.deletion, verbs.sums, verbs.touching
-        self._store = {verb.encode(): (verb, decide) for verb, decide in verbs.stores.items()}
+        self._storage_verbs = {verb.encode(): (verb, decide) for verb, decide in verbs.stores.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
             (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS if verb != "cas"]),
@@ -111,7 +111,7 @@ class Planner(Planning):
 
     @property
     def verbs(self) -> frozenset[bytes]:
-        return frozenset(self._deciders)
+        return frozenset(self._planners)
 
     @property
     def live(self) -> bool:
@@ -155,7 +155,7 @@ class Planner(Planning):
             out.names, out.started = [], times.now()
         stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
         at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
-        deciders, work = self._deciders, self._work
+        planners, work = self._planners, self._work
         planned = len(work.plans)
         while at < length:
             end = data.find(b"\r\n", at)
@@ -163,7 +163,7 @@ class Planner(Planning):
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            next_at = deciders.get(words[0], _unusual)(words, data, end + 2, slots)
+            next_at = planners.get(words[0], _unusual)(words, data, end + 2, slots)
             if next_at < 0:
                 stop = Stop.INCOMPLETE if next_at == _INCOMPLETE else Stop.UNUSUAL
                 break
@@ -282,7 +282,7 @@ class Planner(Planning):
         key = word if word in self._rows.rows or self._is_word(word) else self._key(word, switches=True)
         if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return _UNUSUAL
-        name, decide = self._store[verb]
+        name, decide = self._storage_verbs[verb]
         self._rows.plan_write(key)
         out = slots.current
         assert out is not None, "called while input is planned"

@@ -139,9 +139,9 @@ def test_each_operation_goes_to_the_store_of_its_mapping_and_a_commit_to_all() -
 def test_commands_are_planned_in_the_store_of_their_mapping() -> None:
     routing: Any = router(Executor([], "one"), Executor([], "two"))
     for mapped, store in ((A, "one"), (B, "two")):
-        session = SimpleNamespace(fast_path_mapping=mapped)
+        session = SimpleNamespace(plannable_mapping=mapped)
         assert routing.planner(routing.begin(), session, "rules") == (store, session, "rules")
-    assert routing.planner(routing.begin(), SimpleNamespace(fast_path_mapping=None), "rules") is None
+    assert routing.planner(routing.begin(), SimpleNamespace(plannable_mapping=None), "rules") is None
 
 
 def test_an_executor_may_answer_later() -> None:

@@ -31,9 +31,9 @@ def keeps_what_is_deleted() -> None:
 @breaks("KV-MAP-036")
 def answers_plain_commands_from_one_table() -> None:
     """A plain get or set is one of the default mapping, whatever is bound."""
-    plain = Session.fast_path_mapping.__get__
+    plain = Session.plannable_mapping.__get__
 
     def default(self: Session) -> Mapping | None:
         return None if plain(self) is None else self.shared.directory.default
 
-    put(Session, "fast_path_mapping", property(default))
+    put(Session, "plannable_mapping", property(default))

@@ -20,7 +20,7 @@ def ordinary_mapping(session: Session) -> Mapping | None:
     policies = session.shared.directory.policies
     if policies.of(_GET) is not Policy.TABLE or policies.of(_SET) is not Policy.TABLE:
         return None
-    mapping = session.fast_path_mapping
+    mapping = session.plannable_mapping
     if mapping is None or mapping.fault or mapping.unsearchable or mapping.beginning:
         return None
     return mapping

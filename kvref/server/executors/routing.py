@@ -273,7 +273,7 @@ class RoutingExecutor:
         return transaction
 
     def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
-        mapping = session.fast_path_mapping
+        mapping = session.plannable_mapping
         if mapping is None:
             return None
         store = self.stores.store_of(mapping)
