@@ -1,7 +1,7 @@
 """The arguments of calls for both clients, checked before anything is sent.
 
-If the plugin rejects a storage line, it reads the data as commands (text core page, sections 0 and 7). So what any
-server might reject is rejected here. A function accepts any object and returns what is sent, or raises CallError.
+If the plugin rejects a storage line, it reads the data as commands (KV-PARSE-020, KV-PARSE-028). So what any server
+might reject is rejected here. A function accepts any object and returns what is sent, or raises CallError.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 `@@` and `bind` last as long as the TCP connection, which pymemcache closes after every error and opens again unseen. So
 the binding belongs where connections are made: a subclass of `Client`, which `PooledClient` takes as its
 `client_class`. No `@@` word is sent: one of 250 bytes ends 5.6.14, an unknown one is answered like a miss,
-delete, incr and decr read it as a key, 8.0.33 uses only the first of a multi-get (text core page, sections 1 to 5).
+delete, incr and decr read it as a key, 8.0.33 uses only the first of a multi-get (chapters `mapping` and
+`mapped_multiget` of the requirements).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def handshake(credentials: tuple[str, str] | None) -> Handshake:
     return Handshake(None, user, password)
 
 
-# A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
+# A key of a range may be storage bytes, line ends included (KV-RANGE-017); flags and size end its line.
 _HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d{1,10}) (\d{1,20})(?: (\d{1,20}))?\r\n", re.DOTALL)
 _MAX_LINE: Final = 8192
 _OF_STATS: Final = (b"STAT ", b"ITEM ", b"PREFIX ")

@@ -1,4 +1,4 @@
-"""Commands to verbs: the one way into semantics."""
+"""Commands that run by steps, to verbs. Planned commands do not come here: `kvref.engine.plans` decides them."""
 
 from __future__ import annotations
 

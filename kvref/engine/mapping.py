@@ -15,7 +15,7 @@ from kvref.protocol.rules import MAX_KEY
 
 DEFAULT_DELIMITER: Final = b"."
 DEFAULT_SEPARATOR: Final = b"|"
-# Longer values of config_options count with their first 32 bytes (core page, section 9; columns page, section 1).
+# Longer values of config_options count with their first 32 bytes (KV-DELIM-013, KV-SEP-008).
 MAX_OPTION: Final = 32
 
 

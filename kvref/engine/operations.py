@@ -49,7 +49,7 @@ class LoadMapping:
 class Recheck:
     """Check whether a faulty mapping fits its table again, and update it in place; the result is None.
 
-    A store that detects DDL before each tick does nothing.
+    A store that detects DDL by itself does nothing.
     """
 
     mapping: Mapping

@@ -292,7 +292,7 @@ class Session:
 
     @property
     def plannable_mapping(self) -> Mapping | None:
-        """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
+        """Return the mapping in force, None while it must be read, or a multi-get has disabled `@@`."""
         return None if self.switch_disabled else self.in_force
 
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:

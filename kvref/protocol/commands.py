@@ -47,9 +47,11 @@ class _Request:
 
 @dataclass(slots=True)
 class Get(_Request):
-    """Retrieve by words; `refused` when a later word of the line was too long (the earlier ones still switch).
+    """Retrieve by words.
 
-    `more`: it says that words follow, and they do not.
+    Args:
+        refused: a word after these was too long, so that the reply is an error; `@@` in these words still switches.
+        more: the line ends as if more words followed, and none do.
     """
 
     words: list[bytes]

@@ -131,7 +131,7 @@ class Planner(Planning):
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of a known row that never expires, alone in input that begins so; else None.
 
-        The only shortcut: it shows the rows that the scheduler reads and writes.
+        The shortest of the answers without a plan: it shows the rows that the scheduler reads and writes.
         """
         word = data[4:-2]
         row = self._rows.rows.get(word)

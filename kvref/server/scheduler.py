@@ -2,7 +2,7 @@
 
 Commands of all connections that are parsed in one turn of the event loop are carried out together at its end, by
 mapping, up to `WIDTH` at once. A later command of a row sees what an earlier one of the group leaves (`Overlay`). If a
-group fails, halves of it are carried out, down to single commands, whose errors are those of the general path.
+group fails, halves of it are carried out, down to single commands, whose errors are those of a command by steps.
 
 A database server has another scheduler (`executors/mysql/planned.py`), which waits: each step of a group
 awaits a statement in a thread, while other clients' commands arrive. A coroutine and a task for each group would be

@@ -4,7 +4,7 @@ BASE is the revision to compare the working tree with. The default is the merge 
 origin/main. On that branch itself, and without one, it is the first parent COMMITS commits back, or the oldest commit.
 
 A mutant is chosen if its definition, the requirements or cases of its chapter, or a module whose attributes it replaces
-has changed, or a module that imports such a module, as a fast path does that answers what the mutant breaks elsewhere.
+has changed, or a module that imports such a module, as a plan does that decides what the mutant breaks in a verb.
 A sample is always chosen. At most MAX_CHOSEN are, those that a change touches most directly first.
 """
 

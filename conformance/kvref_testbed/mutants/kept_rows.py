@@ -1,4 +1,7 @@
-"""Mutants of the row cache and the fast path. All other mutants use the slow path and have no row cache."""
+"""Mutants of the row cache and of planned commands.
+
+They run with these on; all other mutants run both ways, see `trials_of`.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def stores_nothing_as_null() -> None:
         def of(data: bytes) -> Any:
             if data:
                 return read(data)
-            raise values.RefusedError(Status.NOT_STORED)  # the fast path leaves it to the verb
+            raise values.RefusedError(Status.NOT_STORED)  # a reader raises it as the verb does
 
         return of
 

@@ -13,10 +13,12 @@ from kvref.engine.operations import Cell
 from kvref.engine.session import MIN_REPLY
 from kvref.engine.values import RefusedError
 
-# A row of a mapped table: what a get replies of it, without END, expired or not; its number in the file, 0 if unknown;
-# flags, cas number and expiry, see `operations.Row`; the cells of its value columns, None for the one of text or bytes
-# whose content the reply has. A tuple: each set makes one, and the garbage collector does not look at tuples of bytes
-# and numbers again.
+# A row of a mapped table, field by field:
+#   HIT: what a get replies of it, without END, expired or not
+#   ROWID: its number in the file, 0 if unknown
+#   FLAGS, CAS, EXPIRY: flags, cas number and expiry, see `operations.Row`
+#   VALUES: the cells of its value columns, None for the one of text or bytes whose content the reply has
+# A tuple: each set makes one, and the garbage collector does not look at tuples of bytes and numbers again.
 CachedRow = tuple[bytes, int, int | None, int | None, int | None, tuple[Cell, ...] | None]
 HIT: Final = 0
 ROWID: Final = 1
@@ -39,8 +41,10 @@ class Renewal(tuple[Cell, ...]):
     __slots__ = ()
 
 
-# The reply, empty for noreply; the row as the command leaves it, ABSENT if it deletes it, None if it writes nothing;
-# what is written, None for a delete.
+# What a command does, field by field:
+#   the reply, empty for noreply
+#   the row as the command leaves it, ABSENT if it deletes the row, None if it writes nothing
+#   what is written, None for a delete
 Decision = tuple[bytes, CachedRow | None, Parameters | None]
 # Decides one command, without I/O, clock and SQL.
 # Args: the row of the key, ABSENT if there is none; the client's word; what the command needs besides.
@@ -49,8 +53,12 @@ Decide = Callable[[CachedRow, bytes, Any], Decision]
 # Decides a get of several words: their rows, the words, and whether cas numbers are shown.
 DecideMany = Callable[[list[CachedRow], tuple[bytes, ...], Any], bytes]
 
-# decide; the word, or a tuple of words, then `decide` is a `DecideMany`; the command; the list of replies of the
-# connection, and the place in it that the reply gets.
+# A plan, field by field:
+#   the decider: a `Decide`, or a `DecideMany` for several words
+#   the client's word, or a tuple of several
+#   what the decider needs of the command
+#   the list of replies of the connection
+#   the place in that list that the reply gets
 Plan = tuple[Callable[[Any, Any, Any], Any], bytes | tuple[bytes, ...], Any, list[bytes], int]
 
 

@@ -261,7 +261,7 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
 
 
 def requested_time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
-    """Return the UNIX second after which a row expires, 0: never; raises RefusedError if no column can store it."""
+    """Return a row's new expiry, see `Rules.is_expired`, 0: never; raises RefusedError if no column can store it."""
     if mapping.expiry is None and exptime and not expires_at_once(session, exptime):
         # A set stores at least its value; a touch without an expiry column would do nothing at all.
         raise RefusedError(

@@ -70,7 +70,7 @@ CONTAINER_COLUMNS: Final = (
     "name", "db_schema", "db_table", "key_columns", "value_columns",
     "flags", "cas_column", "expire_time_column", "unique_idx_name_on_key",
 )  # fmt: skip
-# How value_columns may separate names; a list of one name is not split (columns page, section 1).
+# How value_columns may separate names; a list of one name is not split (KV-COL-033, KV-COL-035).
 _NAME_SEPARATORS: Final = re.compile(r"[,;| \n]+")
 _VALUE_TYPES: Final = "INTEGER, CHAR, VARCHAR, TEXT or BLOB"
 

@@ -2,7 +2,7 @@
 
 SQLite only: what others commit there is noticed. An item, or a missing key, is here only while it is committed and
 current: the store clears the cache when another connection has committed (`PRAGMA data_version`), and takes out what is
-written through it until the tick's commit.
+written through it until the next commit.
 """
 
 from __future__ import annotations

@@ -145,5 +145,5 @@ class Rows:
             return self.connection.execute(sql, parameters).rowcount, None
         except sqlite3.IntegrityError as error:
             if not self.connection.in_transaction:
-                raise  # ON CONFLICT ROLLBACK took the whole tick with it
+                raise  # ON CONFLICT ROLLBACK took the whole transaction with it
             return 0, str(error)

@@ -1,7 +1,8 @@
-"""The embedded store: one SQLite file, one connection, one write transaction for all commands of an event-loop tick.
+"""The embedded store: one SQLite file, one connection, one write transaction for all commands between two commits.
 
-The first write of a tick takes SQLite's write lock; `commit` and then `sync` make it durable, as `synchronous=FULL`
-does in one. While another process holds it a write raises BusyError, for the caller to try again; reads never wait.
+The first write after a commit takes SQLite's write lock; `commit` and then `sync` make it durable, as
+`synchronous=FULL` does in one. While another process holds it a write raises BusyError, for the caller to
+try again; reads never wait.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class SQLiteStore:
 
     @translating
     def execute(self, operation: operations.Operation) -> Any:
-        """Answer one operation; a write is made durable by the tick's commit.
+        """Answer one operation; a write is made durable by the next commit.
 
         Raises BusyError: another process has the write lock, nothing was changed; StoreError with SQLite's cause.
         """
@@ -281,7 +282,7 @@ class SQLiteStore:
 
     @translating
     def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
-        """Read one row of a `snapshot`, or as this tick has written it; raises as `execute`."""
+        """Read one row of a `snapshot`, or as the open transaction has written it; raises as `execute`."""
         return (rows or self._rows).lookup(mapping, key)
 
     @translating
@@ -362,7 +363,7 @@ class SQLiteStore:
                 _log.exception("store %s: cannot roll back", self.path)
 
     def begin_writing(self) -> None:
-        """Take the file's write lock for this tick; raises as `execute`."""
+        """Take the file's write lock until the next commit; raises as `execute`."""
         if self._lost:
             raise StoreError(self._lost)
         if not self.dirty:
@@ -374,7 +375,7 @@ class SQLiteStore:
                 self._holds_writes = False
                 (data,) = self._connection.execute(DATA_VERSION).fetchone()
                 if data != wal_index.accepted_data_version:
-                    self.cache.clear()  # others have written since this tick looked
+                    self.cache.clear()  # others have written since this process looked
             except ERRORS as error:
                 raise self.translated(error) from error
 

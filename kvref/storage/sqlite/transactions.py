@@ -1,6 +1,6 @@
 """Transactions over SQLite, which has one writer: pending rows, row locks, what each sees, and the commit.
 
-Readers of the file see commits only. A batch of one write goes to the file at once: the tick's commit is its own. A
+Readers of the file see commits only. A batch of one write goes to the file at once: the next commit is its own. A
 program that writes to the file with SQL is not stopped by a row lock: the batch's row replaces its at the commit.
 """
 
@@ -290,7 +290,7 @@ class Transactions:
         self._settle = settle
         self._pending = Pending(isolation.max_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
-        self.touched: set[Transaction] = set()  # have written on top of what the tick commits
+        self.touched: set[Transaction] = set()  # have written on top of what the next commit has
 
     @property
     def locked(self) -> bool:
@@ -345,7 +345,7 @@ class Transactions:
             raise
 
     def settled(self, *, lost: bool) -> int:
-        """Handle the end of a tick; if its commit was lost, return how many pending writes on top of it go too."""
+        """Handle the end of a commit; if it was lost, return how many pending writes on top of it go too."""
         touched, self.touched = self.touched, set()
         if not lost:
             return 0

@@ -422,7 +422,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 self._run_unbatched(each, stale=stale)
 
     def _run_unbatched(self, task: Task, *, stale: bool) -> None:
-        """Run a command on the general path, which waits for locks and tries again."""
+        """Run a command by steps, which waits for locks and tries again."""
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
             self._parts[out][0].send_before(out, task.plan[4])

@@ -1,7 +1,8 @@
-"""Run sessions on SQLite: run their operations, park those that wait for another writer, commit once a tick.
+"""Run sessions on SQLite: run their operations, park those that wait for another writer, share commits.
 
 A write is acknowledged after its commit, or once its batch contains it: while the store is dirty, connections hold
-their replies, and `when_settled` reports whether the tick became durable.
+their replies, and `when_settled` reports whether their commit became durable. `group_commit.py` has when that is: up to
+1 ms after the first write while commands keep coming, or once the previous commit is on the disk.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class SQLiteExecutor:
         try:
             self.store.refresh()
         except BusyError:
-            pass  # the next tick checks again
+            pass  # the next refresh checks again
         except StoreError as error:
             self._down = str(error)
         else:
