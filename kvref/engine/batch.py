@@ -83,7 +83,7 @@ class Batch:
             self.writes += 1
             return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
         if self._rules.failure_discards or not self.writes:
-            # wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
+            # tx:wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
             yield RollBack()
             self.reset()
         return None
@@ -120,7 +120,7 @@ class Batch:
         reason = yield from self.commit()
         self.reopened()
         if self._rules.switch_preserves_count:
-            self.reads, self.writes = reads, writes  # wbatch-070
+            self.reads, self.writes = reads, writes  # tx:wbatch-070
         return reason
 
     def reopened(self) -> None:

@@ -55,12 +55,12 @@ class Uses:
 
 @dataclass(slots=True)
 class Prefixes:
-    """Counters by prefix since `stats detail on`; a key without a colon is not counted (count-009).
+    """Counters by prefix since `stats detail on`; a key without a colon is not counted (more:count-009).
 
     They are listed in the order of memcached's table, by Bob Jenkins' lookup3.
 
     by_beginning: a prefix counts as the newest one that begins with it and has the same bucket in that table
-    (count-013): stats_prefix_find (stats.c) compares no lengths.
+    (more:count-013): stats_prefix_find (stats.c) compares no lengths.
     """
 
     counting: bool = False

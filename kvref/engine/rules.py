@@ -88,7 +88,7 @@ class Rules:
     stores_created_expiry: bool = fact_is("binary.created_expiry", "kept")
 
     def is_expired(self, expiry: int | None, now: int) -> bool:
-        """Return whether an expiry, a UNIX second, is over; 0, NULL and negative ones never are (exp-006, exp-019)."""
+        """Return whether an expiry, a UNIX second, is over; 0, NULL and negative ones never are (columns:exp-006)."""
         return expiry is not None and 0 < expiry < self.expired_before(now)
 
     def expired_before(self, now: int) -> int:

@@ -53,7 +53,7 @@ class Shared:
     """What all sessions of a server share.
 
     Args:
-        cas: next cas numbers; one counter for all mappings (cas-004).
+        cas: next cas numbers; one counter for all mappings (columns:cas-004).
         process: rows of `stats` that only the server knows (pid, uptime, connections).
         clock: returns UNIX time in whole seconds; a row whose command had to wait for it may have expired meanwhile.
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
@@ -117,7 +117,7 @@ class Session:
         self._bound: Mapping | None = None  # the default mapping is in force
         self.started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
-        # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
+        # mappings off words, known or not (core:mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.switch_disabled = False
         self.written_cas = 0  # number that the command in hand gave its row
         self.flushed = False  # a flush_all emptied a table, which the reply OK does not show; the reader resets it

@@ -9,7 +9,7 @@ from kvref.protocol.grammar import BAD_FORMAT
 from kvref.protocol.numbers import unsigned
 from kvref.protocol.replies import ClientError, Line, Reply, ServerError, StatRows
 
-# The plugin's rows in the plugin's order (verb-054); a name that is neither a counter nor the server's own is 0.
+# The plugin's rows in the plugin's order (core:verb-054); a name that is neither a counter nor the server's own is 0.
 GENERAL: Final = (
     "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "
     "total_connections connection_structures cmd_get cmd_set cmd_flush auth_cmds auth_errors get_hits get_misses "
@@ -92,7 +92,7 @@ def _general(own: dict[str, str], *, newer: bool) -> list[str]:
 
 
 def cachedump(limits: list[bytes], *, empty: bool) -> Reply:
-    """Answer `stats cachedump SLAB LIMIT`: no items, or a lack of memory unless `empty`, as in 1.6 (count-012)."""
+    """Answer `stats cachedump SLAB LIMIT`: no items, or a lack of memory unless `empty`, as in 1.6 (more:count-012)."""
     if len(limits) < 2:
         return Line(BAD_LINE)
     slab, limit = unsigned(limits[0]), unsigned(limits[1])

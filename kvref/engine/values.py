@@ -159,7 +159,7 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
         except RefusedError:
             if not rules.wraps_integers:
                 raise
-            break  # the plugin stops at a part that is not a number: it and the rest become NULL (col-050)
+            break  # the plugin stops at a part that is not a number: it and the rest become NULL (columns:col-050)
     return (*cells, *[None] * (len(mapping.values) - len(cells)))
 
 
@@ -177,7 +177,7 @@ def join_value(cells: tuple[Cell, ...], separator: bytes) -> bytes:
 
 def _strtok_parts(data: bytes, separator: bytes) -> list[bytes | None]:
     # innodb_api_set_multi_cols: strtok_r over a text, so it ends at NUL and runs of separator bytes count once; an
-    # empty first part is noticed only by the first byte of the separator (sep-005, 009, 031).
+    # empty first part is noticed only by the first byte of the separator (columns:sep-005, 009, 031).
     data = data.split(b"\0")[0]
     parts: list[bytes | None] = [None] if data[:1] == separator[:1] and data else []
     parts += [part for part in re.split(b"[" + re.escape(separator) + b"]", data) if part]
@@ -211,7 +211,7 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
         start = end
     if rules.malformed_text == "error":
         raise _no_text(column, start)
-    # Only CHAR and VARCHAR are looked at (coll-034).
+    # Only CHAR and VARCHAR are looked at (columns:coll-034).
     if rules.malformed_text == "kept" or not (column.cuts and charset.checked):
         return data
     return decoded(column, data[:start], rules)
@@ -244,7 +244,7 @@ def too_large_for(column: Column) -> ServerError:
 
 
 def _cut(column: Column, cell: str | bytes) -> str | bytes:
-    # TEXT and BLOB beyond their limit are stored whole by the plugin (type-158, type-159).
+    # TEXT and BLOB beyond their limit are stored whole by the plugin (columns:type-158).
     if not column.cuts:
         return cell
     counted = _counted(column, cell)[: column.width]
@@ -294,7 +294,7 @@ def _signed_64(number: int) -> int:
 
 
 def stored_integer(column: Column, number: int) -> bytes:
-    """Return an integer in InnoDB's storage form: big-endian, the sign bit flipped (range-031)."""
+    """Return an integer in InnoDB's storage form: big-endian, the sign bit flipped (core:range-031)."""
     span = column.high - column.low + 1
     return ((number - column.low) % span).to_bytes((span.bit_length() - 1) // 8, "big")
 

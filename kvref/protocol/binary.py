@@ -51,9 +51,9 @@ _STATUSES: Final = {
     r.Fault.OUT_OF_MEMORY: OUT_OF_MEMORY,
     r.Fault.UNFIT_TABLE: TEMPORARY,
 }
-# complete_update_bin: the condition of each of the two has a separate status (set-004, set-005).
+# complete_update_bin: the condition of each of the two has a separate status (binary:bin-set-004, binary:bin-set-005).
 _NOT_STORED: Final = {"add": EXISTS, "replace": NOT_FOUND}
-_SCRUB: Final = 0xF0  # answered by the daemon's own engine, and does nothing here (op-009)
+_SCRUB: Final = 0xF0  # answered by the daemon's own engine, and does nothing here (binary:bin-op-009)
 _MAX_ENGINE_BODY: Final = 64 << 10  # beyond it a key or a value is too large
 
 

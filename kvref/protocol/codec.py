@@ -16,7 +16,7 @@ _ANY: Final = c.Get([], with_cas=False)  # an error has the same bytes for all c
 
 
 def parser(first: bytes, rules: WireRules) -> Parser:
-    """Return the parser of a connection, which its first byte decides for good (switch-001)."""
+    """Return the parser of a connection, which its first byte decides for good (more:switch-001)."""
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
 
 

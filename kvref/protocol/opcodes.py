@@ -71,7 +71,7 @@ class Opcode:
         with_key: the reply contains the key.
         leaves_value: the length of the body is ignored: the next frame begins after the key (stat-006, more:bin-208).
         own_engine: the daemon's own engine answers it without the tables, and any lengths are right: its body is the
-            key and what follows (op-009, op-010, more:bin-211).
+            key and what follows (binary:bin-op-009, binary:bin-op-010, more:bin-211).
     """
 
     build: Build
@@ -107,7 +107,7 @@ def get_and_touch(_header: Header, body: Body, rules: WireRules) -> c.Command:
 def store(verb: str, header: Header, body: Body, rules: WireRules) -> c.Command:
     """Build a set, add or replace."""
     flags, time = _FLAGS_AND_TIME.unpack(body.extras)
-    # process_bin_update: with a cas number each of the three is a check-and-set (set-009).
+    # process_bin_update: with a cas number each of the three is a check-and-set (binary:bin-set-009).
     return c.Store("cas" if header.cas else verb, body.word, flags, _time(time, rules), body.data, header.cas)
 
 
@@ -156,5 +156,5 @@ def vbucket(verb: str, _header: Header, body: Body, _rules: WireRules) -> c.Comm
 
 TOUCH: Final = 0x1C
 SETS: Final = (0x01, 0x11)
-# TAP: answered before the body has arrived, as get_tap_iterator and tap_notify are missing (tap-001).
+# TAP: answered before the body has arrived, as get_tap_iterator and tap_notify are missing (binary:bin-tap-001).
 UNSUPPORTED: Final = range(0x40, 0x48)

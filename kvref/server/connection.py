@@ -70,7 +70,7 @@ class Host(Protocol):
 
 
 class Connection:
-    """Serve one of the two protocols on one socket: from the first byte (switch-001), or as `passed` on."""
+    """Serve one of the two protocols on one socket: from the first byte (more:switch-001), or as `passed` on."""
 
     # An idle connection is a few cache lines.
     __slots__ = (
@@ -201,7 +201,7 @@ class Connection:
             self._resume_input()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
+        """Commit the batch; a command that waits for a lock is carried out all the same (tx:lock-112)."""
         self._transport = None
         self._advance_phase(Event.LOSS)
         self._slots.awaited = None

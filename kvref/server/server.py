@@ -368,7 +368,7 @@ class Server:
             "pointer_size": "64",
             "rusage_user": f"{usage.ru_utime:.6f}",
             "rusage_system": f"{usage.ru_stime:.6f}",
-            # The daemon counts the socket it listens on (verb-054).
+            # The daemon counts the socket it listens on (core:verb-054).
             "daemon_connections": "1",
             "curr_connections": str(len(self.connections) + 1),
             "connection_structures": str(self.peak_connections + 1),

@@ -211,7 +211,7 @@ def _number(setting: Setting, text: str, out_of_range: str) -> int:
         if setting.low <= number <= setting.high:
             return number
         if out_of_range == "wraps" and number < 0 and setting.unit in {"reads", "writes"}:
-            return setting.high  # wbatch-094
+            return setting.high  # tx:wbatch-094
         if out_of_range != "error":
             return min(max(number, setting.low), setting.high)
     raise ConfigError(

@@ -70,7 +70,7 @@ class Isolation:
 
     @property
     def reads_lock(self) -> bool:
-        """Return whether a read waits for a transaction that has written the row (rbatch-070, lock-034)."""
+        """Return whether a read waits for a transaction that has written the row (tx:rbatch-070)."""
         return self.level == SERIALIZABLE and not self.read_batch
 
     @property

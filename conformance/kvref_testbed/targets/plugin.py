@@ -111,7 +111,7 @@ def _load(server: Server) -> None:
 
 
 def _as_options(settings: Mapping[str, int]) -> list[str]:
-    # Without a binary log innodb_api_enable_binlog makes 5.6 useless and ends 8.0 (binlog-024).
+    # Without a binary log innodb_api_enable_binlog makes 5.6 useless and ends 8.0 (tx:binlog-024).
     log = ["--log-bin=bin", "--binlog-format=row"] if settings.get("innodb_api_enable_binlog") else []
     return [*log, *(f"--{name}={value}" for name, value in settings.items())]
 

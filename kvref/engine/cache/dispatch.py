@@ -162,7 +162,7 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
     return _fetched(session, word, target, session.shared.cache.find(target.at, now), now)
 
 
-# The reply to a command that is neither done nor looked at: as if it had been done (policy-004, more:policy-126).
+# The reply to a command that is neither done nor looked at: as if it had been done (tx:policy-004, more:policy-126).
 NOT_DONE: Final[dict[type, Callable[[Any], r.Reply]]] = {
     c.Get: lambda command: r.Line(BAD_FORMAT) if command.refused else r.Items([], command.with_cas),
     c.Store: lambda _command: Status.STORED,

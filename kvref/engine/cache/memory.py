@@ -24,7 +24,7 @@ class Policy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies in force, one for each kind of command; they hold for all mappings (policy-042)."""
+    """The policies in force, one for each kind of command; they hold for all mappings (tx:policy-042)."""
 
     get: Policy = Policy.TABLE
     set: Policy = Policy.TABLE

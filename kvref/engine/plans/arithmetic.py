@@ -69,7 +69,7 @@ class Arithmetic:
             index, old = 0, bound.data(row)
             number = arithmetic.whole_number(old)
         result = arithmetic.sum_of(bound.session, command, number)
-        cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
+        cas = self._next_cas()  # taken before the column is looked at (binary:bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
         flags, expiry = store.retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
         bound.counted.append(self.found[command.increment])
@@ -96,13 +96,13 @@ class Arithmetic:
         bound, mapping = self._bound, self._bound.mapping
         bound.key(word)
         bound.is_missing(row)  # the add looks at the time again
-        exptime = command.exptime if bound.rules.stores_created_expiry else 0  # arith-011
+        exptime = command.exptime if bound.rules.stores_created_expiry else 0  # columns:arith-011
         number = arithmetic.first_number(bound.session, mapping, initial)
         text = b"%d" % number
         store.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)
         flags = store.fit_flags(mapping, 0)
         expiry = store.fit_time(mapping, store.time_of(bound.session, exptime, bound.now))
-        cas = self._next_cas()  # taken before the value is looked at (cas-017)
+        cas = self._next_cas()  # taken before the value is looked at (columns:cas-017)
         cells = only_column(mapping, 0, value_cell(mapping.values[0], text, bound.rules))
         bound.counted += (STORED_ITEM, self.found[command.increment])
         bound.events.append((word, Change.STORED))

@@ -50,7 +50,7 @@ class Storage:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
         stored, seen = self._flags.get(flags) or self._fit_flags(flags)
-        cas = bound.next_cas()  # taken before the value is looked at (cas-017)
+        cas = bound.next_cas()  # taken before the value is looked at (columns:cas-017)
         new: CachedRow
         cells: tuple[Cell, ...]
         if len(data) <= self._width and data.isascii():
@@ -115,7 +115,7 @@ class Storage:
         present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
         unmet = store.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
-            self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)
+            self._bound.next_cas()  # the number is taken by then (more:clock-001)
         return unmet
 
     def _refused(self, verb: str, reply: Status, *, quiet: bool) -> Decision:

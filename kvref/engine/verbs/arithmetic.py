@@ -38,10 +38,10 @@ _OPEN_ENDED: Final = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]*")
 
 
 def arithmetic(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
-    """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (arith-001)."""
+    """Add to or subtract from a stored number; flags and expiry stay, the cas number is new (columns:arith-001)."""
     if command.frame is None or not session.rules.answers_missing_key:
         return (yield from _sum(session, command, now))
-    # 5.6.14 reports no failure: the reply is a success with an arbitrary number (arith-003, arith-005).
+    # 5.6.14 reports no failure: the reply is a success with an arbitrary number (columns:arith-003, columns:arith-005).
     try:
         reply = yield from _sum(session, command, now)
     except RefusedError:
@@ -68,7 +68,7 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     else:
         index, number = 0, whole_number(join_value(row.values, session.shared.directory.separator))
     result = sum_of(session, command, number)
-    cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
+    cas = new_cas(session, mapping)  # taken before the column is looked at (binary:bin-int-202)
     new = as_stored(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
     if session.rules.renames_key:
         new.key = session.key_to_find(mapping, key)
@@ -96,7 +96,7 @@ def change_of_sum(old: bytes, result: int) -> Change:
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
-    exptime = command.exptime if session.rules.stores_created_expiry else 0  # arith-011
+    exptime = command.exptime if session.rules.stores_created_expiry else 0  # columns:arith-011
     number = first_number(session, mapping, command.initial)
     new = c.Store("add", command.word, 0, exptime, b"%d" % number)
     reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
@@ -110,13 +110,13 @@ def first_number(session: Session, mapping: Mapping, initial: int) -> int:
     first = mapping.values[0]
     if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
         session.next_cas()
-        return _digits_as_integer(first, b"%d" % initial)  # bin-int-202
+        return _digits_as_integer(first, b"%d" % initial)  # binary:bin-int-202
     return initial
 
 
 def column_used(mapping: Mapping, flags: int | None) -> int:
     """Return the place of the value column that incr and decr of a row with these flags count in."""
-    # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
+    # innodb_api_arithmetic takes the flags for the number of a value column (more:several-001).
     index = (flags or 0) % _TOP
     return index if index < len(mapping.values) else 0
 
@@ -195,7 +195,7 @@ def cells_of_sum(session: Session, mapping: Mapping, result: int, index: int) ->
     if column.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
         cell: Cell = _digits_as_integer(column, text)
     elif column.kind is Kind.INTEGER and session.rules.wraps_integers:
-        # The sum passes through a signed 64-bit number on its way into the column (arith-033, arith-034).
+        # The sum passes through a signed 64-bit number on its way into the column (columns:arith-034).
         cell = wrapped(column, result)
     elif column.kind is not Kind.INTEGER and not session.rules.cuts_results and too_wide(column, text.decode()):
         raise RefusedError(ServerError(f"{result} is too wide for column {column.name} ({column.width})"))
@@ -209,5 +209,5 @@ def cells_of_sum(session: Session, mapping: Mapping, result: int, index: int) ->
 def _digits_as_integer(column: Column, digits: bytes) -> int:
     # 5.6 stores the digits where the bytes of the integer belong; as many of them, or nothing (more:several-024).
     if len(digits) != len(stored_integer(column, 0)):
-        raise RefusedError(NON_NUMERIC)  # an uninitialised number is never imitated (col-050)
+        raise RefusedError(NON_NUMERIC)  # an uninitialised number is never imitated (columns:col-050)
     return int.from_bytes(digits, "little")

@@ -67,6 +67,6 @@ def flush_all(session: Session, command: c.FlushAll, _now: int) -> OperationGen:
 
 
 def bind(session: Session, command: c.Bind, _now: int) -> OperationGen:
-    """Bind the connection to a mapping by its bare name; an unknown one binds nothing (bind-005)."""
+    """Bind the connection to a mapping by its bare name; an unknown one binds nothing (core:bind-005)."""
     mapping = yield from session.switch(command.name)
     return Status.NOT_FOUND if mapping is None else Status.SUCCEED

@@ -74,7 +74,7 @@ def scan(
     lossy = session.rules.lossy_ranges
     # To the plugin a key is greater when it comes later in the index (more:index-013).
     descending = lossy and mapping.descending
-    # range-032, range-049: only the first row.
+    # core:range-032: only the first row.
     first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
     low_inclusive = wanted.low is not None and wanted.low.inclusive
     high_inclusive = wanted.high is not None and wanted.high.inclusive

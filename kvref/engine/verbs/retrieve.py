@@ -94,14 +94,14 @@ def _rows(
     elif named and found:
         found, over, used = _one_for_each_word(session, mapping, found, remaining)
         return found, over and ended, used
-    # Words behind a range are lost (range-035); an empty one would end 8.0 (range-077).
+    # Words behind a range are lost (core:range-035); an empty one would end 8.0 (core:range-077).
     return found, ended and not (first_only and found), len(remaining)
 
 
 def _one_for_each_word(
     session: Session, mapping: Mapping, found: list[r.Item], remaining: list[bytes]
 ) -> tuple[list[r.Item], bool, int]:
-    """Return what 8.0 shows of a range that names its mapping (behind-001 to -004); the rest is as of `_rows`.
+    """Return what 8.0 shows of a range that names its mapping (more:behind-001 to -004); the rest is as of `_rows`.
 
     Args:
         found: the items of the range, at least one.

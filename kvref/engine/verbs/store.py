@@ -56,7 +56,7 @@ def write(
     yield from session.check(mapping)
     begun = session.rules.unfit_key_fails
     if begun:
-        yield from session.batch.write()  # the plugin opens its table before it reads the key (keyfail-001)
+        yield from session.batch.write()  # the plugin opens its table before it reads the key (more:keyfail-001)
     cell = _key(session, mapping, command, key)
     check_numbers(session, mapping, command, now)
     if not begun:
@@ -94,7 +94,7 @@ def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> 
     present = found is not None and not over
     reply = unmet(session, command.verb, present, None if found is None else found.cas, command.cas)
     if reply is not None and command.verb == "add":
-        session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
+        session.next_cas()  # only the index notices: the number is taken by then (more:clock-001)
     return reply
 
 
@@ -166,7 +166,7 @@ def _new_row(
     flags = fit_flags(mapping, command.flags)
     expiry = fit_time(mapping, _time(session, command, now))
     if found is None or command.verb not in APPENDING:
-        cas = new_cas(session, mapping)  # taken before the value is looked at (cas-017)
+        cas = new_cas(session, mapping)  # taken before the value is looked at (columns:cas-017)
         if undivided:
             values = only_column(mapping, 0, value_cell(mapping.values[0], command.data, rules))
         else:
@@ -223,7 +223,7 @@ def stores_any_cas(mapping: Mapping) -> bool:
 
 
 def fit_flags(mapping: Mapping, flags: int) -> int | None:
-    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed INT (limit-021)."""
+    """Return flags as the column keeps them: the upper half of 32 bits is negative in a signed INT (core:limit-021)."""
     return None if mapping.flags is None else wrapped(mapping.flags, _signed_flags(mapping.flags, flags))
 
 
@@ -268,7 +268,7 @@ def _check_range(column: Column, number: int) -> None:
 
 
 def _time(session: Session, command: c.Store, now: int) -> int:
-    # append and prepend count every time from now, however large (limit-067, limit-091).
+    # append and prepend count every time from now, however large (core:limit-067, core:limit-091).
     return time_of(session, command.exptime, now, from_now=command.verb in APPENDING)
 
 
@@ -276,7 +276,7 @@ def time_of(session: Session, exptime: int, now: int, *, from_now: bool = False)
     """Return the UNIX second of a client's time, 0: never, EXPIRED_SECOND: already; `from_now`: always relative."""
     if expires_at_once(session, exptime):
         return EXPIRED_SECOND
-    # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (clock-008, exp-020).
+    # Where a negative time is stored it is an unsigned number of 32 bits: wide columns show it (more:clock-008).
     seconds = exptime if exptime >= 0 else exptime + (1 << 32)
     return now + seconds if seconds and (from_now or seconds <= session.rules.longest_relative) else seconds
 

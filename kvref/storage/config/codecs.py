@@ -20,7 +20,7 @@ from kvref.engine.operations import Cell
 
 LARGEST_INTEGER: Final = (1 << 63) - 1
 _DIGITS_OF_NINE: Final = 9
-# Bytes of a DECIMAL for each number of digits up to nine (MySQL's decimal2bin, as seen in type-132).
+# Bytes of a DECIMAL for each number of digits up to nine (MySQL's decimal2bin, as seen in columns:type-132).
 _DECIMAL_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
@@ -73,11 +73,11 @@ def _from_unsigned(cell: Cell) -> Cell:
 
 
 UNSIGNED: Final = ColumnCodec(_to_unsigned, _from_unsigned)
-# InnoDB keeps a year as one byte: 0, or years from 1900 (type-047, type-137).
+# InnoDB keeps a year as one byte: 0, or years from 1900 (columns:type-047, columns:type-137).
 YEAR: Final = ColumnCodec(
     lambda n: n + 1900 if n else 0, lambda cell: cell - 1900 if isinstance(cell, int) and cell else 0
 )
-# 8.0 cannot read integers of three bytes (type-116, type-133).
+# 8.0 cannot read integers of three bytes (columns:type-116, columns:type-133).
 READS_ZERO: Final = ColumnCodec(_same, lambda _: 0)
 
 
@@ -92,7 +92,7 @@ def enum(members: Sequence[str]) -> ColumnCodec:
 
 
 def bit_set(members: Sequence[str]) -> ColumnCodec:
-    """Return the form of SET: the wire has the sum of the members' bits (type-141)."""
+    """Return the form of SET: the wire has the sum of the members' bits (columns:type-141)."""
     bits = {member: 1 << number for number, member in enumerate(members)}
 
     def to_sql(number: int) -> Cell:
@@ -125,7 +125,7 @@ def floating(code: str) -> Callable[[str], bytes]:
 
 
 def decimal(precision: int, scale: int) -> Callable[[str], bytes]:
-    """Return the storage of DECIMAL: groups of nine digits, big-endian, the sign bit turned over (type-132)."""
+    """Return the storage of DECIMAL: groups of nine digits, big-endian, the sign bit turned over (columns:type-132)."""
 
     def stored(shown: str) -> bytes:
         number = Decimal(shown)
@@ -163,7 +163,7 @@ def date_time(fraction: int) -> Callable[[str], bytes]:
 
 
 def timestamp(fraction: int) -> Callable[[str], bytes]:
-    """Return the storage of TIMESTAMP(n): UNIX time; SQL's text is taken for UTC (type-135)."""
+    """Return the storage of TIMESTAMP(n): UNIX time; SQL's text is taken for UTC (columns:type-135)."""
 
     def stored(shown: str) -> bytes:
         moment = datetime.fromisoformat(shown).replace(tzinfo=UTC)

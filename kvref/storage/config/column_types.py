@@ -119,7 +119,7 @@ def constraints(default: str | None, *, nullable: bool) -> str:
 
 
 def _date(declared: Declared) -> Column:
-    # To InnoDB an integer of three bytes (type-133).
+    # To InnoDB an integer of three bytes (columns:type-133).
     return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, codec=codecs.READS_ZERO)
 
 

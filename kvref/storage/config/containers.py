@@ -368,7 +368,7 @@ def _option_columns(
     """Return the columns for flags, cas and expiry.
 
     A column serves its first use only, in the order key, value, flags, cas, expiry, and its type does not matter to a
-    later one (flag-073, flag-074, cont-027); or the row is refused.
+    later one (columns:flag-073, columns:flag-074, columns:cont-027); or the row is refused.
     """
     refuses = profile["containers.contradiction"] == "refused"
     names = [column.name for column in used]
@@ -470,7 +470,7 @@ def option_column(table: Table, name: str | None, what: str, to_64_bits: Callabl
     return column
 
 
-# These characters stand for themselves, any other is @ and four lower-case digits (cont-033, 036..041).
+# These characters stand for themselves, any other is @ and four lower-case digits (columns:cont-033, 036..041).
 _NAME: Final = re.compile(r"(?:[0-9A-Za-z_]|@[0-9a-f]{4})+")
 _UNCODED: Final = re.compile(r"[0-9A-Za-z_]")
 _CODED: Final = re.compile(r"@([0-9a-f]{4})")
@@ -490,7 +490,7 @@ def file_names(schema: str, table: str, *, canonical: bool) -> tuple[str, str]:
     """Return the names that InnoDB looks for: of the path `schema/table` the last two parts, wherever they stand.
 
     Both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001). A partition's suffix, `t#P#p0`, belongs to
-    the name only if it is `canonical` (path-002).
+    the name only if it is `canonical` (more:path-002).
     """
     schema, table = _SEPARATOR.split(f"{schema}/{table}")[-2:]
     return schema, table if canonical else _PARTITION.split(table)[0]

@@ -96,7 +96,7 @@ class MySQLConnection:
         if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._query("SELECT VERSION()")):
             self._query("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
         if self._query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
-            # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
+            # A write takes the newest row, whatever the snapshot shows (tx:iso-024); MariaDB would refuse it.
             self._query("SET SESSION innodb_snapshot_isolation = OFF")
         if self._vitess:
             self._query(vitess.SETTING)

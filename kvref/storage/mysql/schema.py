@@ -342,7 +342,7 @@ def table_of(source: str, described: Iterable[Described], shown: Iterable[dict[s
         if not row["Non_unique"]:
             columns_of.setdefault(row["Key_name"], []).append(row["Column_name"])
             if row["Sub_part"] is not None:
-                beginnings[row["Key_name"]] = int(row["Sub_part"])  # mappings can use it (index-012)
+                beginnings[row["Key_name"]] = int(row["Sub_part"])  # mappings can use it (more:index-012)
     # An expression has no name: nothing finds a row by the column with it.
     unique = {name: tuple(each for each in own if each) for name, own in columns_of.items() if None not in own}
     not_null = frozenset(row[0] or "" for row in described if row[3] == "NO")

@@ -360,7 +360,7 @@ class Transactions:
     def _locked(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
         identity = self._view.identity(mapping, key)
         self._await(transaction, identity)
-        # The latest row, whatever this transaction has seen of it (iso-004); its own version comes first.
+        # The latest row, whatever this transaction has seen of it (tx:iso-004); its own version comes first.
         version = transaction.versions.get(identity)
         if version is None and not self._isolation.row_locks:
             version = self._pending.newest(identity)
