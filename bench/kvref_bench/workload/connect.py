@@ -48,7 +48,7 @@ def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
         reply = _ask(opened, address, b"bind %b\r\n" % mapping, lambda received: received.endswith(b"\r\n"))
         good = reply == b"SUCCEED\r\n"
     elif work.route == "switch" and work.protocol == "text":
-        # The value names the table, in 5.6 that of the default mapping: core page, section 1.
+        # The value names the table, in 5.6 that of the default mapping.
         ends = (b"END\r\n", b"ERROR\r\n")
         reply = _ask(opened, address, b"get @@%b\r\n" % mapping, lambda received: received.endswith(ends))
         good = reply.startswith(b"VALUE @@%b 0 " % mapping)

@@ -1,6 +1,6 @@
 """The text protocol: commands with the replies they should have, and the reading of other replies.
 
-memcached's `doc/protocol.txt`; what the plugin answers instead: core page, section 6.
+memcached's `doc/protocol.txt`; what the plugin answers instead: the requirements of its profiles.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ ODD_FRAMES: Final = tuple(_POOLS["frames"]["odd"])
 ODD_OPCODES: Final = tuple(_POOLS["frames"]["opcodes"])
 ODD_VBUCKETS: Final = (*_POOLS["frames"]["vbuckets"], "9" * 31, "9" * 32)
 ODD_STATES: Final = (*_POOLS["frames"]["states"], "x" * 31, "x" * 32)
-# 127 bytes and more are not number to the plugin (columns page, section 6).
+# 127 bytes and more are not a number to the plugin (chapter `arithmetic`).
 VALUES: Final = (*_sent("values"), b"9" * 39, b"z" * 41, b"x" * 126, b"7" + b"x" * 125, b"z" * 127, b"z" * 300)
 ODD_LINES: Final = (
     *_sent("blanks"),

@@ -121,8 +121,8 @@ def query(schema: Schema, tree: exp.Query) -> Iterator[str]:
     yield to_sqlite(tree, scope)
 
 
-# Statements without an effect that the plugin's clients or SQL's rows would show (columns page, section 14: table
-# locks and read_only do not hold the plugin back).
+# Statements without an effect that the plugin's clients or SQL's rows would show: table locks and read_only
+# do not stop the plugin.
 _WITHOUT_EFFECT: Final = re.compile(
     r"\s*(?:LOCK\s+TABLES|UNLOCK\s+TABLES|FLUSH\s|ANALYZE\s|USE\s|SET\s+(?!@\w)|CREATE\s+(?:DATABASE|SCHEMA)\s|$)",
     re.IGNORECASE,

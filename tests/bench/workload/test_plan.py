@@ -113,7 +113,7 @@ def other_values(where: str, protocol: Protocol) -> None:
 
 def touches(peer: peers.OpenPeer, protocol: Protocol) -> None:
     played = play(work(TEXTS, ["touch"], protocol), address(peer), 50)
-    if peer.peer.kind == "plugin":  # it has no such command: core page, section 1
+    if peer.peer.kind == "plugin":  # it has no such command
         assert played.counts == {"touch/error": 50}
         assert len(played.unexpected) == 50
     else:
