@@ -22,7 +22,7 @@ from kvref.engine.verbs import crawler as crawler_verb
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import client_warnings, connection, server, stats_rows
-from kvref.storage.sqlite import rows as sqlite_rows
+from kvref.storage.sqlite import store as sqlite_store
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions, put_fact
 
 
@@ -392,7 +392,7 @@ def counts_no_expired_rows() -> None:
 @breaks("KV-STATS-022")
 def counts_a_full_page() -> None:
     """curr_items is 1,000 for every table."""
-    put(sqlite_rows.Rows, "count", lambda self, mapping: 1000)
+    put(sqlite_store, "estimate", lambda connection, sql: 1000)
 
 
 @breaks("KV-STATS-023")

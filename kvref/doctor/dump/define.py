@@ -72,7 +72,7 @@ def set_options(table: Table, options: Iterable[exp.Expr], server: Server) -> No
                 charset = named.name
             case exp.CollateProperty(this=named):
                 collation = named.name
-            case exp.Property(this=named) if named.name.upper() in _OPTIONS:
+            case exp.Property() if option.name.upper() in _OPTIONS:  # the name is empty where an option has none
                 pass
             case other if not isinstance(other, _IGNORED):
                 raise NotUnderstood(f"the option {other.sql(dialect='mysql')[:40]} is not known")
