@@ -41,14 +41,7 @@ MOST: Final = 3
 
 
 def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Run histories under the settings of a case, or simultaneous commands; arguments as of `judge_generated`."""
-    try:
-        if judge.settings is not None:
-            judge.settings.bring(case.settings)
-        if judge.world is not None:
-            judge.world.configure(None)
-    except NotRun as reason:
-        return [Verdict(case.id, chapter, case.requirements, NOT_RUN, str(reason))]
+    """Run histories, or simultaneous commands; arguments as of `judge_generated`, which has set the case's settings."""
     judged = _simultaneous if case.id == SIMULTANEOUS else _histories
     return judged(judge, case, chapter, examples, start)
 
