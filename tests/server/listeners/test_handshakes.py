@@ -32,7 +32,7 @@ def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
         before = _descriptors(served) + OPENED
         silent = [stack.enter_context(served.connect()) for _ in range(10 * MOST)]
         assert [each.recv(100) for each in silent[MOST:]] == [b"ERROR Too many open connections\r\n"] * 9 * MOST
-        assert _descriptors(served) <= before + MOST
+        until(lambda: _descriptors(served) <= before + MOST)  # the parent closes its copy when a worker has it
         with pytest.raises((ssl.SSLError, ConnectionError)):
             held(served.port, [b"get AA\r\n"], trusting(cert))
         for each in silent[: MOST // 2]:
