@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
 from kvref_conformance.case import Case, Setup, Shape, by_fact, case, send, send_unanswered, sql
 from kvref_conformance.endpoints import endpoint
+from kvref_conformance.errors import NotRun
 from kvref_conformance.judging.budget import Budget
 from kvref_conformance.judging.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.judging.judge import Judge, in_force
@@ -26,6 +28,7 @@ from kvref_conformance.judging.verdict import (
     Tally,
     Verdict,
 )
+from kvref_conformance.stateful.generated import judge_generated
 from kvref_conformance.steps import Disconnect
 from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.wire.connection import MAX_ANSWER_BYTES, MAX_SHOWN_BYTES
@@ -265,3 +268,17 @@ def test_a_failure_whose_set_up_is_refused_afterwards_is_not_repeated() -> None:
         raise SuiteError("refused: UNIQUE constraint failed")
 
     assert str(Repeats(5).of(breaks, waits=False)) == "not repeated"
+
+
+def test_a_generated_case_begins_with_its_own_settings(scripted: Callable[..., Any]) -> None:
+    brought: list[object] = []
+
+    def bring(settings: object) -> None:
+        brought.append(settings)
+        raise NotRun("it cannot be started again")
+
+    target = endpoint.find(scripted({}).where, "memcached")
+    judge = Judge(target, Deviations([]), None, "", "zz", cast("Any", SimpleNamespace(bring=bring)))
+    generated = Case("any-order-of-commands", ("KV-SEQ-001",), ())
+    (verdict,) = judge_generated(judge, generated, "commands", 1, 1)
+    assert (verdict.verdict, verdict.reason, brought) == (NOT_RUN, "it cannot be started again", [None])

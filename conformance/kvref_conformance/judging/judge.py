@@ -174,13 +174,22 @@ class Judge:
             )
         return HOLDS, ""
 
-    def _converse(self, case: Case, conversation: Conversation) -> None:
+    def prepare(self, case: Case) -> None:
+        """Let the endpoint run with the settings and the configuration of a case.
+
+        Raises:
+            NotRun: it cannot be started with them.
+            CaseFailed: it did not come back.
+        """
         if self.settings is not None:
             self.settings.bring(case.settings)
         if self.world is not None:
             self.world.configure(case.setup)
-            if case.shape is not None:
-                conversation.names.texts |= self.world.shaped(case.shape)
+
+    def _converse(self, case: Case, conversation: Conversation) -> None:
+        self.prepare(case)
+        if self.world is not None and case.shape is not None:
+            conversation.names.texts |= self.world.shaped(case.shape)
         conversation.run(case, self.budget)
 
     def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:

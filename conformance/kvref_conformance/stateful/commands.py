@@ -51,8 +51,6 @@ LONGEST: Final = 250
 
 def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
     """Run conversations of at most STEPS commands until nothing new is found; arguments as of `judge_generated`."""
-    if judge.world is not None:
-        judge.world.configure(None)
     search = Search(judge)
     kind = ArgumentMachine if case.id == ARGUMENTS else CommandMachine
     machine: type[CommandMachine] = type(case.id, (kind,), {"judge": judge, "search": search, "case": case.id})

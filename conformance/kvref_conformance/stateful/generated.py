@@ -41,19 +41,10 @@ def judge_generated(judge: Judge, case: Case, chapter: str, examples: int, start
     if reason is None and judge.world is None and not alone:
         reason = NOT_RUN, f"needs --sql DSN: {_MAPPINGS if of_commands else _TABLES}"
     if reason is None:
-        reason = _prepare(judge, case)
+        try:
+            judge.prepare(case)
+        except NotRun as refusal:
+            reason = NOT_RUN, str(refusal)
     if reason is not None:
         return [Verdict(case.id, chapter, case.requirements, *reason)]
     return JUDGES[chapter](judge, case, chapter, examples, start)
-
-
-def _prepare(judge: Judge, case: Case) -> tuple[str, str] | None:
-    """Let the endpoint run with the settings and the configuration of a case; return why the case cannot be tried."""
-    try:
-        if judge.settings is not None:
-            judge.settings.bring(case.settings)
-        if judge.world is not None:
-            judge.world.configure(case.setup)
-    except NotRun as why:
-        return NOT_RUN, str(why)
-    return None
