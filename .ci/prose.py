@@ -195,10 +195,13 @@ def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def found_in_names() -> Iterator[Found]:
     """Yield each word to avoid in the names that the packages define."""
-    banned, kept = phrases("name"), {row["name"] for row in _vocabulary()["kept_name"]}
+    banned = phrases("name")
+    kept = {(row["name"], where) for row in _vocabulary()["kept_name"] for where in row.get("files", [""])}
     for each in names():
+        if not kept.isdisjoint({(each.text, ""), (each.text, each.where)}):
+            continue
         for phrase in banned:
-            if (match := phrase.pattern.search(each.text)) and each.text not in kept:
+            if match := phrase.pattern.search(each.text):
                 yield Found(each.where, each.line, match[0], phrase.write, each.text)
 
 
