@@ -46,13 +46,13 @@ class Observer:
     """Keeps the progress reports."""
 
     def __init__(self) -> None:
-        self.told: list[Progress] = []
+        self.reports: list[Progress] = []
 
     def going(self, seconds: float) -> None:
         pass
 
     def progress(self, what: Progress) -> None:
-        self.told.append(what)
+        self.reports.append(what)
 
     def stopping(self) -> bool:
         return False
@@ -107,7 +107,7 @@ def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: s
     results, observer = measure(memcached, replace(WORK, driver=driver), engine)
     assert counts(results) == {HIT: 300}
     assert [result.worker for result in results] == [0, 1]  # two sessions and one
-    assert sum(each.operations for each in observer.told) == 300
+    assert sum(each.operations for each in observer.reports) == 300
     for result in results:
         assert result.stopped is None
         assert result.errors == 0
@@ -195,11 +195,11 @@ def test_what_is_missing_or_differs_is_reported(memcached: str, engine: Engine, 
 @pytest.mark.parametrize("driver", ["pymemcache", "kvref-async-stock"])
 def test_seconds_after_the_warm_up(memcached: str, engine: Engine, driver: str) -> None:
     results, observer = measure(memcached, replace(WORK, driver=driver, operations=None), engine, Clock(0.1, 1.1))
-    assert {each.second for each in observer.told} == {0, 1}
+    assert {each.second for each in observer.reports} == {0, 1}
     for result in results:
         assert {cell.second for cell in result.histograms} == {0, 1}
         assert result.seconds >= 1.1
-    assert sum(each.operations for each in observer.told) == sum(counts(results).values())
+    assert sum(each.operations for each in observer.reports) == sum(counts(results).values())
 
 
 def test_depth_is_gets_under_way_at_once(memcached: str, engine: Engine) -> None:
