@@ -1,6 +1,6 @@
 """kvref: memcached over SQL tables, as MySQL's InnoDB memcached plugin had it.
 
-docs/reference/source-code.md describes the packages and a reading path.
+docs/reference/source-code.md describes the packages, docs/explanation/architecture.md the path of a get and a set.
 """
 
 from __future__ import annotations

@@ -82,6 +82,7 @@ PHONE = """<title></title><iframe src="measured.html" width="390" height="800" f
         "reference/protocol",
         "reference/generated/facts",
         "reference/specification/mapping",
+        "explanation/architecture",
         "explanation/speed",
         "explanation/notebooks/01_throughput",
         "how-to/migrate-from-the-plugin",

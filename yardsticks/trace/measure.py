@@ -74,11 +74,18 @@ def _shown(figures: dict[str, int]) -> str:
 
 
 def _figures(setup: dict[str, Any]) -> dict[str, dict[str, int]]:
+    with started(setup) as server:
+        return {command["name"]: server.least(command) for command in setup["command"]}
+
+
+@contextmanager
+def started(setup: dict[str, Any]) -> Iterator[Traced]:
+    """Give a traced server of a set-up. Raises RuntimeError with what it logged if it does not start."""
     with (
         _store(setup["store"], setup.get("server", ())) as dsn,
         _traced(dsn + setup.get("query", ""), setup.get("settings", ())) as server,
     ):
-        return {command["name"]: server.least(command) for command in setup["command"]}
+        yield server
 
 
 @contextmanager
@@ -115,20 +122,31 @@ class Traced:
 
     def least(self, command: dict[str, Any]) -> dict[str, int]:
         """Return the figures of the repetition with the fewest calls: timers of the server call too."""
-        every = [self._once(command, number) for number in range(REPETITIONS)]
+        every = [_count(calls, command.get("times", 1)) for calls in self._repeat(command)]
         return min(every, key=lambda figures: (figures["calls"], figures["changes"]))
+
+    def calls(self, command: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return file and function of each call of the repetition with the fewest, in their order.
+
+        A file is a path in the package `kvref`, a function has its qualified name. Calls of all threads are in it.
+        """
+        return [(file, function) for _, file, function in min(self._repeat(command), key=len)]
 
     def close(self) -> None:
         """End the connection."""
         self._socket.close()
 
-    def _once(self, command: dict[str, Any], number: int) -> dict[str, int]:
+    def _repeat(self, command: dict[str, Any]) -> list[list[list[Any]]]:
+        """Return the calls of each repetition, each call as thread, file and function."""
+        return [self._once(command, number) for number in range(REPETITIONS)]
+
+    def _once(self, command: dict[str, Any], number: int) -> list[list[Any]]:
         times = command.get("times", 1)
         if "first" in command:
             self._exchange(command["first"].format(n=number).encode("latin-1"), 1)
         self._control("on")
         self._exchange("".join(command["send"].format(n=number, i=i) for i in range(times)).encode("latin-1"), times)
-        return _count(json.loads(self._control("off")), times)
+        return list(json.loads(self._control("off")))
 
     def _control(self, word: str) -> str:
         """Return the line with which the recorder answers."""
