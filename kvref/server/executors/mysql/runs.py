@@ -90,7 +90,8 @@ class RunQueue:
             self._runner.start(self._run())
 
     def put_back(self, work: Work[MySQLRows], runs: list[Run]) -> None:
-        """Queue runs of one key each in front of the others of their mapping, in their order."""
+        """Queue runs in front of the others of their mapping, in their order."""
+        self._further += sum([len(run.words) - 1 for run in runs])
         self._waiting.setdefault(work, deque()).extendleft(reversed(runs))
 
     def take_all(self) -> list[Run]:
