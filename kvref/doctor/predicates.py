@@ -55,9 +55,7 @@ class Subject:
     @property
     def extras(self) -> dict[str, ColumnDetails]:
         """Return the columns for flags, cas and expiry that are in use, by their use."""
-        mapping = self.mapping
-        used = {"flags": mapping.flags, "cas": mapping.cas, "expiry": mapping.expiry}
-        return {use: self.of(column) for use, column in used.items() if column is not None}
+        return {use: self.of(column) for use, column in self.mapping.options.items() if column is not None}
 
     @property
     def named(self) -> dict[str, str | None]:

@@ -309,8 +309,8 @@ def _columns(subject: Subject) -> Iterator[tuple[str, str]]:
     mapping = subject.mapping
     yield "key", f"{describe(mapping.key)}, index {subject.row.unique_idx_name_on_key}"
     yield "value", "; ".join(map(describe, mapping.values))
-    options = {"flags": mapping.flags, "cas": mapping.cas, "expiry": mapping.expiry}
-    yield "options", "; ".join(f"{use} {describe(column) if column else '-'}" for use, column in options.items())
+    uses = mapping.options.items()
+    yield "options", "; ".join(f"{use} {describe(column) if column else '-'}" for use, column in uses)
 
 
 def _crashes(findings: tuple[Finding, ...], what: str) -> Iterator[RenderableType]:

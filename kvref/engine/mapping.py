@@ -15,6 +15,8 @@ from kvref.protocol.rules import MAX_KEY
 
 DEFAULT_DELIMITER: Final = b"."
 DEFAULT_SEPARATOR: Final = b"|"
+# Columns that a mapping may have, by the names of the attributes of `Mapping` and `Row`.
+OPTIONS: Final = ("flags", "cas", "expiry")
 # Longer values of config_options count with their first 32 bytes (KV-DELIM-013, KV-SEP-008).
 MAX_OPTION: Final = 32
 
@@ -145,6 +147,11 @@ class Mapping:
             setattr(self, each.name, getattr(other, each.name))
         if store:
             self.assign_store(store)
+
+    @property
+    def options(self) -> dict[str, Column | None]:
+        """Return the columns for flags, cas and expiry, by OPTIONS; None where the mapping has none."""
+        return {use: getattr(self, use) for use in OPTIONS}
 
     @property
     def label(self) -> bytes:

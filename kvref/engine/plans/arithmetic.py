@@ -40,7 +40,7 @@ class Arithmetic:
             for key, each in records.items()
         }
         mapping = bound.mapping
-        mapped = {*mapping.values, mapping.flags, mapping.cas, mapping.expiry}
+        mapped = {*mapping.values, *mapping.options.values()}
         self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.following))
         self._next_cas = partial(store.new_cas, bound.session, mapping) if numbered else bound.next_cas
 

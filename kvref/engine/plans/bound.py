@@ -59,7 +59,7 @@ class Bound:
         first = mapping.values[0]
         self.one_text = len(mapping.values) == 1 and first.kind is not Kind.INTEGER
         self.value = values.value_reader(first, session.rules)
-        self._mapped = [column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)]
+        self._mapped = [column is not None for column in mapping.options.values()]
         self.all_mapped = all(self._mapped)
 
     def settle(self) -> None:

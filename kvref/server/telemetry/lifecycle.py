@@ -111,7 +111,7 @@ def notify(state: str) -> None:
 
 def _mapping(mapping: Mapping) -> Line:
     mapped: list[tuple[str, Column | None]] = [("key", mapping.key), *(("value", each) for each in mapping.values)]
-    mapped += [("flags", mapping.flags), ("cas", mapping.cas), ("expiry", mapping.expiry)]
+    mapped += mapping.options.items()
     columns = " ".join(f"{what}={column.name}" for what, column in mapped if column is not None)
     table = f"{mapping.schema}.{mapping.table}"
     line = f"mapping {mapping.name}: {table} {columns}"

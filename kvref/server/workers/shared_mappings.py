@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
 from threading import Lock as ThreadLock
-from typing import Any, Final
+from typing import Any
 
-from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import OPTIONS, Column, Kind, Mapping
 from kvref.storage.config.containers import Container
-
-_OPTIONAL: Final = ("flags", "cas", "expiry")
 
 
 class SharedMappings:
@@ -64,21 +62,20 @@ class SharedMappings:
 
 def _written(mapping: Mapping) -> dict[str, Any]:
     assert isinstance(mapping.row, Container)
-    columns = {what: getattr(mapping, what) for what in _OPTIONAL}
     return {
         "row": astuple(mapping.row),
         "names": (mapping.name, mapping.schema, mapping.table, mapping.source, mapping.key.name),
         "values": [column.name for column in mapping.values],
-        **{what: column and column.name for what, column in columns.items()},
+        **{what: column and column.name for what, column in mapping.options.items()},
     }
 
 
 def _mapping(written: dict[str, Any]) -> Mapping:
     name, schema, table, source, key = written["names"]
     values = tuple(_column(each) for each in written["values"])
-    flags, cas, expiry = (written[what] and _column(written[what]) for what in _OPTIONAL)
+    options: dict[str, Any] = {what: written[what] and _column(written[what]) for what in OPTIONS}
     row = Container(*written["row"])
-    return Mapping(name, schema, table, source, _column(key), values, flags, cas, expiry, row=row)
+    return Mapping(name, schema, table, source, _column(key), values, **options, row=row)
 
 
 def _column(name: str) -> Column:

@@ -318,9 +318,8 @@ def update_mapping(mapping: Mapping, found: Mapping | ConfigError) -> None:
     if isinstance(found, ConfigError):
         mapping.fault = str(found)
         return
-    for what in ("flags", "cas", "expiry"):
-        before = getattr(mapping, what)
-        if before is not None and getattr(found, what) is None:
+    for what, before in mapping.options.items():
+        if before is not None and found.options[what] is None:
             mapping.fault = (
                 f"container {mapping.name!r}: table {found.source} has no {what} column {before.name!r} any more"
             )

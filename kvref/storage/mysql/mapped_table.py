@@ -38,7 +38,7 @@ class MappedTable:
         key, value = mapping.key, mapping.values[0]
         self.version = version
         self._max_key = _ANY if key.width is None else key.width
-        options = mapping.flags, mapping.cas, mapping.expiry
+        options = mapping.options.values()
         self._takes_words = identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
         self.whole = (
             self._takes_words

@@ -367,5 +367,5 @@ def unplanned(mapping: Mapping, identities: RowIdentities) -> str:
         return f"the server alone compares keys of {mapping.key.collation or 'this column'}"
     if any(each.fixed or each.exact for each in mapping.values):
         return "a column shows something else than what is written"
-    columns = [mapping.key, *mapping.values, *(each for each in (mapping.flags, mapping.cas, mapping.expiry) if each)]
+    columns = [mapping.key, *mapping.values, *(each for each in mapping.options.values() if each)]
     return "a column is mapped twice" if len({each.name for each in columns}) < len(columns) else ""

@@ -47,12 +47,12 @@ class Statements:
     def __init__(self, mapping: Mapping, *, refuses_hidden: bool = False) -> None:
         self.mapping = mapping
         self._refuses_hidden = refuses_hidden
-        options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        options = [column for column in mapping.options.values() if column is not None]
         self.columns = (mapping.key, *mapping.values, *options)
         self._quoted = {column.name: quote(column.name) for column in self.columns}
         self._literals = [(column.name, literals(column)) for column in self.columns]
         self._key_literal = self._literals[0][1]
-        self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
+        self._mapped = tuple(column is not None for column in mapping.options.values())
         self._batchable_columns = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
         )

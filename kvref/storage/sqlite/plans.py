@@ -403,7 +403,7 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
 
     A row that is written must read as it was written, and nothing else may happen.
     """
-    options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
+    options = [each for each in mapping.options.values() if each is not None]
     columns = (mapping.key, *mapping.values, *options)
     names = [column.name.lower() for column in columns]
     declared = dict(store.fetch(_DECLARED, [mapping.source]))

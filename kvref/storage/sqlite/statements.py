@@ -24,7 +24,7 @@ class Statements:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self._options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
+        self._options = [column for column in mapping.options.values() if column is not None]
         self.columns = (mapping.key, *mapping.values, *self._options)
         table, key = quote(mapping.source), quote(mapping.key.name)
         self._names = list(dict.fromkeys(c.name for c in self.columns))
