@@ -7,11 +7,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.operations import Operation
+from kvref.engine.plans.bound import Bound
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import SharedMappings
+from kvref.storage.plans import PlannedRows
 
 MYSQL: Final = "mysql://"
 # Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.
@@ -105,6 +108,17 @@ class Store(MappedTables, Protocol):
 
         Raises ConfigError: no mapping can have this name, or another table has it. StoreError.
         """
+
+
+@runtime_checkable
+class DirectStore(Store, Protocol):
+    """A store in this process that answers each operation at once and commits each write alone, without batches."""
+
+    def execute(self, operation: Operation) -> Any:
+        """Return the answer to an operation, as `kvref.engine.operations` defines it; raises StoreError."""
+
+    def planned_rows(self, bound: Bound) -> PlannedRows | None:
+        """Return the rows of a mapping for plans; None: all its commands run by steps."""
 
 
 def counted_cas_numbers(profile: Profile) -> Iterator[int]:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import kvref
 from helpers.serving import ask, serving
+
+from kvref import profiles
+from kvref.addresses import Address
+from kvref.engine.dispatch import execute
+from kvref.engine.session import Session
+from kvref.protocol import commands as c
+from kvref.protocol.replies import Item, Items, Reply
+from kvref.server.listeners.listener import Listener
+from kvref.server.server import Server
+from kvref.server.settings import parse
+from kvref.storage.memory import MemoryStore
 
 # Requirements that the demo table is enough for.
 CORE = ("KV-CORE-*", "KV-PARSE-*", "KV-FLAG-*", "KV-SET-*", "KV-ARITH-*", "KV-MGET-*", "KV-FLUSH-*", "KV-META-*")
@@ -56,3 +70,23 @@ def test_what_it_cannot_do_is_rejected(arguments: list[str], text: str) -> None:
     assert result.returncode == 2
     assert text in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_another_store_that_answers_at_once_is_served_by_steps() -> None:
+    names = {name: value for name, value in vars(MemoryStore).items() if name not in ("__dict__", "__weakref__")}
+    other: Any = type("OtherStore", (), names | {"planned_rows": lambda _store, _bound: None})
+    profile = profiles.load("kvref")
+    replies: list[Reply | None] = []
+
+    async def main() -> None:
+        store = other("memory://", profile)
+        server = Server(store, profile, lambda: parse([], None, profile), [Listener(Address("127.0.0.1", 0))])
+        server.open()
+        session, transaction = Session(server.shared), server.executor.begin()
+        assert server.executor.planner(transaction, session, server.wire_rules) is None
+        get = partial(execute, session, c.Get([b"AA"], with_cas=False), 0)
+        replies.append(server.executor.run(transaction, get, replies.append))
+        await server.executor.close()
+
+    asyncio.run(main())
+    assert replies == [Items([Item(b"AA", 8, b"HELLO, HELLO", 0)], with_cas=False)]

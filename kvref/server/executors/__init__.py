@@ -9,9 +9,8 @@ from kvref.server.executors.base import Executor
 from kvref.server.executors.direct import DirectExecutor
 from kvref.server.executors.routing import RoutingExecutor
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
-from kvref.storage.base import MappedTables
+from kvref.storage.base import DirectStore, MappedTables
 from kvref.storage.isolation import Isolation
-from kvref.storage.memory import MemoryStore
 from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
@@ -26,7 +25,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
         return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores])
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)
-    if isinstance(store, MemoryStore):
+    if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Runs commands over the store in memory, which answers each operation at once and commits each write alone."""
+"""Runs commands over a store in this process that answers each operation at once and commits each write alone."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kvref.server.executors.execution import Execution
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler, Work
 from kvref.server.slots import SETTLED, Commits
+from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
-from kvref.storage.memory import MemoryStore
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 
@@ -28,7 +28,7 @@ SLICE: Final = 500  # operations of one command before the other connections hav
 class DirectExecutor:
     """Answer all operations, each write committed alone; raises ConfigError if the settings turn batches on."""
 
-    def __init__(self, store: MemoryStore, isolation: Isolation) -> None:
+    def __init__(self, store: DirectStore, isolation: Isolation) -> None:
         if isolation.batches:
             raise ConfigError(
                 f"store {store.dsn}: it commits each command alone: set daemon_memcached_r_batch_size and"
