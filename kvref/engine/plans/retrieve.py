@@ -17,6 +17,8 @@ FOUND = ("cmd_get", "get_hits")
 MISSED = ("cmd_get", "get_misses")
 TOUCHED = tuple(counted(c.Touch(b"", 0), Status.TOUCHED, missing_counted=False))
 UNTOUCHED = tuple(counted(c.Touch(b"", 0), Status.NOT_FOUND, missing_counted=False))
+_NOT_FOUND = Status.NOT_FOUND.value
+_TOUCHED = Status.TOUCHED.value
 _TOP = 1 << 64
 
 
@@ -119,8 +121,8 @@ class Touching:
         exptime, quiet = command
         found, new, parameters = self.retimed(row, word, exptime)
         if not found:
-            return b"" if quiet else b"NOT_FOUND\r\n", None, None
-        return b"" if quiet else b"TOUCHED\r\n", new, parameters
+            return b"" if quiet else _NOT_FOUND, None, None
+        return b"" if quiet else _TOUCHED, new, parameters
 
     def get_and_touch(self, row: CachedRow, key: bytes, command: tuple[int, bool, bytes]) -> Decision:
         """Decide a gat or gats of one word; the command is its time, whether cas numbers are shown, and the word."""

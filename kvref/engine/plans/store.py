@@ -18,6 +18,7 @@ from kvref.protocol.replies import Status
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
 MAX_CACHED_FLAGS: Final = 1 << 12  # contents of the flags column, by what clients have sent
 _STORED: Final = Change.STORED
+_STORED_LINE: Final = Status.STORED.value
 _OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
 
 # A storage command: verb, flags, exptime, data, cas number, noreply.
@@ -64,7 +65,7 @@ class Storage:
             new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
         bound.counted.append(self._stored)
         bound.events.append((word, _STORED))
-        reply = b"" if quiet else b"STORED\r\n"
+        reply = b"" if quiet else _STORED_LINE
         if bound.all_mapped:
             return reply, new, (*cells, stored, cas, expiry)
         return reply, new, bound.parameters(cells, stored, cas, expiry)
@@ -108,7 +109,7 @@ class Storage:
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], stored, cas, expiry)
         parameters = (*cells, stored, cas, expiry) if bound.all_mapped else bound.parameters(cells, stored, cas, expiry)
-        return b"" if quiet else b"STORED\r\n", new, parameters
+        return b"" if quiet else _STORED_LINE, new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
