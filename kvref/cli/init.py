@@ -6,6 +6,7 @@ import click
 
 from kvref import profiles
 from kvref.errors import ConfigError
+from kvref.protocol.rules import MAX_KEY
 from kvref.storage.config.catalog import DEFAULT_NAME
 from kvref.storage.sqlite.file import SCHEME, path_of, warn_of_network
 from kvref.storage.sqlite.schema import refuse_clashes
@@ -27,8 +28,8 @@ LOCK_WAIT = 10.0  # seconds
     is_flag=False,
     flag_value=DEFAULT_NAME,
     metavar="[NAME]",
-    help="Create a cache table and its mapping: keys of up to 250 bytes of any kind, values of bytes, flags, CAS number"
-    f" and expiry time. NAME is the name of both.  [default name: {DEFAULT_NAME}; default without --demo]",
+    help=f"Create a cache table and its mapping: keys of up to {MAX_KEY} bytes of any kind, values of bytes, flags, CAS"
+    f" number and expiry time. NAME is the name of both.  [default name: {DEFAULT_NAME}; default without --demo]",
 )
 @click.option("--demo", is_flag=True, help="Create the plugin's demo table and its mapping, if the store is new.")
 def command(dsn: str, cache: str | None, *, demo: bool) -> None:

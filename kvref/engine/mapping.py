@@ -260,7 +260,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
     """Split a client's word, or return None for an ordinary key.
 
     Args:
-        word: 1 to 250 bytes without blanks.
+        word: 1 to MAX_KEY bytes without blanks.
         delimiter: value of table_map_delimiter, 1 to 32 bytes.
         rules: how the profile splits (check_key_name_for_map_switch and innodb_switch_mapping in innodb_engine.cc).
     """
@@ -283,7 +283,7 @@ def split_word(word: bytes, delimiter: bytes, rules: Rules) -> Switch | None:
 
 
 def mapping_name(name: bytes, naming: Naming, rules: Rules) -> str:
-    """Return a mapping's name as a client wrote it: to the plugin a key, 0 to 250 bytes, of `containers.name`."""
+    """Return a mapping's name as a client wrote it: to the plugin a key, up to MAX_KEY bytes, of `containers.name`."""
     malformed = naming.charset.malformed_at(name)
     if not rules.cuts_keys:
         return naming.charset.decode(name) if malformed is None else name.decode("utf-8", "replace")  # names nothing

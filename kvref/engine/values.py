@@ -68,7 +68,7 @@ def key_cell(column: Column, key: bytes, rules: Rules) -> Cell:
     """Turn a client's key into the key column's content.
 
     Args:
-        key: up to 250 bytes.
+        key: up to MAX_KEY bytes.
 
     Raises:
         RefusedError: the key cannot be in this column; a verb that only looks up takes that for a miss.

@@ -28,7 +28,7 @@ class Frame:
     Args:
         opcode: 0 to 255.
         opaque: the client's four bytes.
-        key: the client's word, 0 to 250 bytes.
+        key: the client's word, up to MAX_KEY bytes.
         quiet: a success, or the miss of a get, is not answered.
         with_key: the reply to a get bears the key.
     """
