@@ -22,7 +22,7 @@ class Commits(Protocol):
         """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
 
         Args:
-            at_once: the commit does not wait for further writes, unless others wait for it already.
+            at_once: of one connection: the commit does not wait for further writes, unless others write too.
         """
 
 

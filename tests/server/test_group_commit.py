@@ -6,9 +6,12 @@ import asyncio
 import sqlite3
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 from server.in_process import InProcess, turns_until
 from server.listeners.talk import frame
+
+from kvref.server.executors.sqlite.group_commit import GroupCommit
 
 SET = b"set %b 0 0 1\r\n%b\r\n"
 SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
@@ -97,6 +100,44 @@ def test_writes_of_the_time_that_the_disk_takes_share_one_commit(tmp_path: Path)
             process.disk.set()
             assert [await client.heard(1) for client in clients] == [b"STORED\r\n"] * 20
             assert process.syncs == 2
+
+    asyncio.run(play())
+
+
+def test_a_lone_write_commits_at_once_unless_the_last_commit_had_several_connections() -> None:
+    class Store:
+        dirty, commits, cache = True, 0, SimpleNamespace(synced=lambda *, lost: None)
+
+        def commit(self) -> None:
+            self.dirty = False
+            self.commits += 1
+
+        def sync(self) -> None: ...
+
+    async def commits_before_settled(group: GroupCommit, store: Store, *writers: int) -> int:
+        """Write for 1 or more connections with each call; return how many commits began in the same turn."""
+        settled: list[str] = []
+        store.dirty = True
+        before = store.commits
+        for connections in writers:
+            number = group.unsettled
+            assert number is not None
+            group.when_settled(number, settled.append, at_once=connections == 1)
+        begun = store.commits - before
+        await turns_until(lambda: len(settled) == len(writers))
+        return begun
+
+    async def play() -> None:
+        store = Store()
+        executor = SimpleNamespace(commands=0, committed=lambda *, lost: 0)
+        group = GroupCommit(store, executor)  # type: ignore[arg-type]
+        assert await commits_before_settled(group, store, 1) == 1
+        assert await commits_before_settled(group, store, 2) == 0
+        assert await commits_before_settled(group, store, 1) == 0
+        assert await commits_before_settled(group, store, 1) == 1
+        assert await commits_before_settled(group, store, 2, 1) == 0
+        assert await commits_before_settled(group, store, 1) == 0
+        group.close()
 
     asyncio.run(play())
 

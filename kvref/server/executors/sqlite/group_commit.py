@@ -43,6 +43,8 @@ class GroupCommit:
         self._unsynced = False  # there is a commit that is not on its way there yet
         self._lost = ""  # why what was written is lost
         self._number = 0  # of the next commit
+        self._connections = 0  # with replies that wait for it, each call with several counted as two
+        self._shared = False  # the last commit was for several connections
         self._closed = False
 
     @property
@@ -59,7 +61,9 @@ class GroupCommit:
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return
-        if at_once and self._syncing is None and not self._waiting:
+        self._connections += 1 if at_once else 2
+        # Where connections write by turns, the next one is about to: a commit for one of them costs as much as for all.
+        if at_once and not self._shared and self._syncing is None and not self._waiting:
             self._waiting.append(settled)
             self.commit()
             return
@@ -92,6 +96,7 @@ class GroupCommit:
             return
         waiting, self._waiting = self._waiting, []
         self._number += 1
+        self._shared, self._connections = self._connections > 1, 0
         if self._store.dirty:
             self.commit_store()
         cause, self._lost = self._lost, ""
