@@ -35,7 +35,7 @@ nitpicky = True
 smartquotes = False  # they would change `--option`
 # The reference describes kvref's own names; annotations of other libraries are plain text.
 # Type variables and types of annotations that no page describes.
-_UNDESCRIBED = r"kvref\.client\.(\w+\.)*([A-Z]|Row|Rules|\w*Connections?|BytesOptions|Serde|Bound\w+)"
+_UNDESCRIBED = r"kvref\.client\.(\w+\.)*([A-Z]|Row|Rules|\w*Connection[sT]?|BytesOptions|Serde|Bound\w+)"
 nitpick_ignore_regex = [("py:.*", r"(?!kvref).*"), ("py:(class|obj)", _UNDESCRIBED)]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
