@@ -6,7 +6,6 @@ has the commands, also those of other distributions.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -118,13 +117,7 @@ def _extra_note(entry: Entry) -> str:
     return f"  [extra: {entry.extra}{f', for {entry.optional}' if entry.optional else ''}]"
 
 
-def _is_compiled() -> bool:
-    """Return whether modules of the hot path are extension modules, from the same sources (`.ci/build compiled`)."""
-    spec = find_spec("kvref.protocol.text")
-    return spec is not None and spec.origin is not None and not spec.origin.endswith(".py")
-
-
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(kvref.__version__ + (", compiled" if _is_compiled() else ""), prog_name="kvref")
+@click.version_option(kvref.__version__, prog_name="kvref")
 def main() -> None:
     """Server, specification and conformance suite for memcached over SQL tables (MySQL's daemon_memcached)."""

@@ -26,7 +26,7 @@ FLAGS: Final = 2
 CAS: Final = 3
 EXPIRY: Final = 4
 VALUES: Final = 5
-# There is no row. Test `row[HIT]`, which no row has empty: the compiled build copies tuples, so that `is` fails.
+# There is no row. Test `row[HIT]`, which no row has empty.
 ABSENT: Final[CachedRow] = (b"", 0, None, None, None, None)
 # Bytes of a row that any reply may have, whatever `reply_size_max` is. Larger rows are not cached: gets check them.
 MAX_CACHED: Final = MIN_REPLY - 64
