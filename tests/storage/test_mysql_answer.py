@@ -13,7 +13,7 @@ from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
 from kvref.storage.mysql.login import hangs
-from kvref.storage.mysql.result_set import description, select_raw
+from kvref.storage.mysql.result_set import description, run, select_raw
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
@@ -62,7 +62,37 @@ def test_columns_are_the_same_bytes_as_long_as_they_are_the_same(connection: Con
         text: select_raw(connection, f"SELECT {text}")[0] for text in ("'a' AS x", "'b' AS x", "'a' AS y", "1 AS x")
     }
     assert seen["'a' AS x"] == seen["'b' AS x"]
-    assert len({b"".join(each) for each in seen.values()}) == 3
+    assert len(set(seen.values())) == 3
+
+
+def test_known_columns_are_recognized_and_others_are_read(connection: Connection[Cursor]) -> None:
+    known, _ = select_raw(connection, "SELECT 'a' AS x, 1 AS y")
+    assert select_raw(connection, "SELECT 'b' AS x, 2 AS y", known) == (known, [[b"b", b"2"]])
+    columns, rows = select_raw(connection, "SELECT 'b' AS x, 2 AS z", known)
+    assert columns != known
+    assert rows == [[b"b", b"2"]]
+
+
+def test_a_statement_of_several_packets(connection: Connection[Cursor]) -> None:
+    known, _ = select_raw(connection, "SELECT LENGTH('') AS n")
+    assert select_raw(connection, f"SELECT LENGTH('{'x' * (1 << 24)}') AS n", known)[1] == [[b"%d" % (1 << 24)]]
+    with pytest.raises(pymysql.err.OperationalError, match="nothing_of_this_name"):
+        select_raw(connection, f"SELECT LENGTH('{'x' * (1 << 24)}'), nothing_of_this_name")
+
+
+def test_statements_without_rows(connection: Connection[Cursor]) -> None:
+    run(connection, "CREATE TEMPORARY TABLE test.numbers (n INT AUTO_INCREMENT PRIMARY KEY)")
+    assert run(connection, f"INSERT INTO test.numbers VALUES {', '.join(['()'] * 300)}") == 300
+    run(connection, "START TRANSACTION")
+    assert run(connection, "DELETE FROM test.numbers WHERE n > 299") == 1
+    run(connection, "ROLLBACK")
+    assert run(connection, "UPDATE test.numbers SET n = n WHERE n > 290") == 0  # none is changed
+    with pytest.raises(pymysql.err.ProgrammingError, match="syntax"):
+        run(connection, "INSERT INTO")
+    assert run(connection, "DELETE FROM test.numbers") == 300
+    with pytest.raises(pymysql.err.InternalError, match="rows in answer to SELECT 1"):
+        run(connection, "SELECT 1")
+    assert not connection.open
 
 
 def test_columns_are_described_as_a_cursor_does(connection: Connection[Cursor]) -> None:

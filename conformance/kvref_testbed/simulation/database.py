@@ -141,6 +141,10 @@ class Session:
             return [("8.0.33", 1)]
         return [(1 << 24,)] if "max_allowed_packet" in sql else []
 
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.say("START TRANSACTION")
+
     def commit(self) -> None:
         """Commit; where the answer is lost, the transaction is committed."""
         failure = self._database.take_time(commits=True, writes=bool(self.versions))

@@ -139,7 +139,7 @@ class MySQLConnection:
             if not self.in_transaction:
                 self._take_level()
                 if self._begins(operation):
-                    self._begin(" WITH CONSISTENT SNAPSHOT" if isinstance(operation, operations.FixSnapshot) else "")
+                    self._begin(snapshot=isinstance(operation, operations.FixSnapshot))
             match operation:
                 case operations.LoadMapping(name):
                     return self._load(name)
@@ -344,8 +344,11 @@ class MySQLConnection:
             if begins:
                 self._begin()
 
-    def _begin(self, how: str = "") -> None:
-        self._query(f"START TRANSACTION{how}")
+    def _begin(self, *, snapshot: bool = False) -> None:
+        if snapshot:
+            self._query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        else:
+            self._connection.begin()
         self.in_transaction = True
 
     def _take_level(self) -> None:

@@ -22,7 +22,7 @@ from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
-from kvref.storage.mysql.result_set import length_encoded
+from kvref.storage.mysql.result_set import length_encoded, run
 
 _log = logging.getLogger("kvref.storage")
 _Default = TypeVar("_Default", int, None)
@@ -131,7 +131,7 @@ class Login:
             locks=locks, tables=min(locks, _MAX_TABLE_WAIT), sync=sync, tracked=TRACKED if tracks else ""
         )
         try:
-            opened: Any = (TrackingConnection if tracks else pymysql.connect)(
+            opened: Any = (TrackingConnection if tracks else StoreConnection)(
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=self.timeout,
@@ -319,7 +319,20 @@ _GTIDS: Final = 3  # SESSION_TRACK_GTIDS
 _AS_TEXT: Final = 0  # the only encoding of a GTID
 
 
-class TrackingConnection(Connection):
+class StoreConnection(Connection):
+    """A connection of PyMySQL that reads the replies to statements without rows as `result_set` does."""
+
+    def begin(self) -> None:
+        run(self, "START TRANSACTION")
+
+    def commit(self) -> None:
+        run(self, "COMMIT")
+
+    def rollback(self) -> None:
+        run(self, "ROLLBACK")
+
+
+class TrackingConnection(StoreConnection):
     """A connection of PyMySQL that keeps the GTID of its last COMMIT; "": that has reported none, or has failed."""
 
     def __init__(self, *, client_flag: int = 0, **options: Any) -> None:

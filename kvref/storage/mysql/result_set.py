@@ -6,6 +6,7 @@ Format: dev.mysql.com/doc/dev/mysql-server, "Text Resultset".
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 import pymysql
@@ -20,39 +21,82 @@ _CHUNK: Final = 1 << 16
 _MAX_PACKET: Final = (1 << 24) - 1  # more follows in another one
 _SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
 _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
-_END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
+_OK, _END, _MAX_END, _ERROR = 0, 0xFE, 8, 0xFF
+_MAX_COLUMNS: Final = 250
+_END_OF_COLUMNS: Final = 9  # bytes of the packet behind them
 
 
-def select_raw(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
+def select_raw(connection: Connection[Cursor], sql: str, known: bytes = b"") -> tuple[bytes, list[Cells]]:
     """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
 
-    Raises MySQLError, as PyMySQL does.
+    Columns that `known` describes are not read one by one. Raises MySQLError, as PyMySQL does.
     """
-    raw: Any = connection
-    raw._execute_command(COMMAND.COM_QUERY, sql)
-    first = raw._read_packet()
-    if not first.is_resultset_packet():
-        raw._force_close()
-        raise pymysql.err.InternalError(CR.CR_MALFORMED_PACKET, f"no rows in answer to {sql[:60]}")
-    stream = _Stream(raw)
-    columns = [stream.packet() for _ in range(first.get_all_data()[0])]
-    stream.packet()  # the end of the columns
+    stream = _Stream(connection, sql)
+    columns = stream.columns(known)
+    if not columns:
+        raise _malformed(connection, f"no rows in answer to {sql[:60]}")
     return columns, stream.rows()
 
 
-def description(columns: list[bytes], encoding: str) -> tuple[object, ...]:
+def run(connection: Connection[Cursor], sql: str) -> int:
+    """Run a statement that returns no rows; return how many rows it has found or written; raises as `select_raw`."""
+    reply = _Stream(connection, sql).first()
+    if reply[0] != _OK:
+        raise _malformed(connection, f"rows in answer to {sql[:60]}")
+    return length_encoded(reply, 1)[0]
+
+
+def description(columns: bytes, encoding: str) -> tuple[object, ...]:
     """Return what PyMySQL's cursors say of columns: `cursor.description`."""
-    packets: list[Any] = [FieldDescriptorPacket(each, encoding) for each in columns]
+    packets: list[Any] = []
+    at = 5  # after the number of columns
+    while at < len(columns):
+        start, at = at + 4, at + 4 + int.from_bytes(columns[at : at + 3], "little")
+        packets.append(FieldDescriptorPacket(columns[start:at], encoding))
     return tuple([each.description() for each in packets])
 
 
-class _Stream:
-    """What a server sends, in packets; raw: PyMySQL's connection, with nothing read ahead."""
+def _malformed(connection: Any, what: str) -> pymysql.err.InternalError:
+    connection._force_close()
+    return pymysql.err.InternalError(CR.CR_MALFORMED_PACKET, what)
 
-    def __init__(self, raw: Any) -> None:
+
+class _Stream:
+    """The reply to a statement, which is sent first, in packets; raw: PyMySQL's connection, with nothing read ahead."""
+
+    __slots__ = ("_at", "_raw", "_read")
+
+    def __init__(self, raw: Any, sql: str) -> None:
+        raw._execute_command(COMMAND.COM_QUERY, sql)
+        if raw._current_timeout != raw._read_timeout:
+            raw._sock.settimeout(raw._read_timeout)
+            raw._current_timeout = raw._read_timeout
         self._raw = raw
-        self._read = b""
+        self._read = self._more()
         self._at = 0
+
+    def columns(self, known: bytes) -> bytes:
+        """Return the packets that describe the columns, with their headers; empty if the reply has no columns."""
+        end = len(known) + _END_OF_COLUMNS
+        if known and len(self._read) >= end and self._read.startswith(known):
+            self._at = end
+            return known
+        packets = [self.first()]
+        if not 0 < packets[0][0] <= _MAX_COLUMNS:
+            return b""
+        packets += [self.packet() for _ in range(packets[0][0])]
+        self.packet()  # the end of the columns
+        heads = [len(each).to_bytes(3, "little") + bytes([number]) for number, each in enumerate(packets, 1)]
+        return b"".join(chain.from_iterable(zip(heads, packets, strict=True)))
+
+    def first(self) -> bytes:
+        """Return the first packet of the reply; raises MySQLError if it is an error."""
+        start, end = self._next()
+        if self._read[start - 1] != self._raw._next_seq_id:  # a server that ends does not number its last packet
+            self._lost("")
+        if self._read[start] == _ERROR:
+            pymysql.err.raise_mysql_exception(self._read[start:end])
+        return self._read[start:end]
 
     def packet(self) -> bytes:
         """Return the next packet, the parts of a large one together."""

@@ -48,7 +48,7 @@ class Rows:
         self._database = database
         self._max_packet = max_packet
         # What described the mapped columns last time, where that was as before.
-        self._columns: WeakKeyDictionary[Mapping, list[bytes]] = WeakKeyDictionary()
+        self._columns: WeakKeyDictionary[Mapping, bytes] = WeakKeyDictionary()
 
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
         """Answer one operation; with `shared`, a read locks its rows against writers.
@@ -106,8 +106,9 @@ class Rows:
 
     def select_raw(self, mapping: Mapping, sql: str) -> list[Cells]:
         """Return the cells that a SELECT of all mapped columns finds, as the server writes them; raises as `answer`."""
-        columns, rows = result_set.select_raw(self._connection, sql)
-        if columns != self._columns.get(mapping):
+        known = self._columns.get(mapping, b"")
+        columns, rows = result_set.select_raw(self._connection, sql, known)
+        if columns != known:
             described = result_set.description(columns, self._connection.encoding)
             if not self._database.record_and_compare_columns(mapping, "mapped", described):
                 raise RetryableError(f"the columns of {mapping.source} changed")
@@ -126,7 +127,7 @@ class Rows:
         sql = self._database.statements(mapping)
         if isinstance(first, operations.Remove):
             keys = [each.key for each in writes if isinstance(each, operations.Remove)]
-            return self._connection.query(sql.remove_keys(keys)) == len(keys)
+            return result_set.run(self._connection, sql.remove_keys(keys)) == len(keys)
         rows = [each.row for each in writes if not isinstance(each, operations.Remove)]
         clear_unmapped = first.clear_unmapped
         value_unchanged = isinstance(first, operations.Update) and first.value_unchanged
@@ -136,8 +137,7 @@ class Rows:
             text = sql.insert(rows, clear_unmapped=clear_unmapped)
         else:
             text = sql.update_all(rows, clear_unmapped=clear_unmapped, value_unchanged=value_unchanged)
-        with self._connection.cursor() as cursor:
-            return cursor.execute(text) == len(rows)
+        return result_set.run(self._connection, text) == len(rows)
 
     def _insert(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._database.statements(mapping)
@@ -180,8 +180,7 @@ class Rows:
                 f"{ER.NET_PACKET_TOO_LARGE} max_allowed_packet is {self._max_packet}, this statement has {size} bytes"
             )
         try:
-            with self._connection.cursor() as cursor:
-                return None if cursor.execute(sql) else IGNORED
+            return None if result_set.run(self._connection, sql) else IGNORED
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] in REFUSED:
                 return cause(error)
