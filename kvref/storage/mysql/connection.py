@@ -69,7 +69,7 @@ class MySQLConnection:
     ) -> None:
         self._database = database
         self._isolation = isolation
-        self._level = ""  # none yet
+        self._level: int | None = None  # of `isolation`, that the session has; None: not known
         self._known = known or database.known
         self._connection = database.nodes.connect(database.lock_wait)
         self._query = partial(fetch_all, self._connection)
@@ -135,7 +135,7 @@ class MySQLConnection:
             LostError: the connection is gone.
             StoreError: the server rejects the operation; the text is the cause.
         """
-        with self._errors():
+        with _Errors(self):
             if not self.in_transaction:
                 self._take_level()
                 if self._begins(operation):
@@ -158,7 +158,7 @@ class MySQLConnection:
         """Answer `PurgeExpired`, outside a transaction; waits at most a second for a lock. Raises as `execute`."""
         mapping = operation.mapping
         assert mapping.expiry is not None
-        with self._errors():
+        with _Errors(self):
             shown = named_rows(self._connection, f"SHOW INDEX FROM {mapping.source}")
             first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
             if mapping.expiry.name not in first:
@@ -194,7 +194,7 @@ class MySQLConnection:
 
         With `begins`, a lock is kept in the transaction, which it begins if need be.
         """
-        with self._errors():
+        with _Errors(self):
             self._enter(begins=begins and bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
@@ -207,7 +207,7 @@ class MySQLConnection:
         where no transaction is open.
         """
         self.require_open()
-        with self._errors():
+        with _Errors(self):
             return self._rows.write_all(writes)
 
     def is_batchable(self, write: operations.Insert | operations.Update) -> bool:
@@ -220,21 +220,21 @@ class MySQLConnection:
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""
-        with self._errors():
+        with _Errors(self):
             self._query("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
             self._forget_level()
             return self._rows.present(mapping, keys)
 
     def shards(self, mapping: Mapping, keys: Sequence[operations.Cell]) -> list[object]:
         """Return which shard of Vitess has the row of each key, or would have it; none is NULL. Raises as `execute`."""
-        with self._errors():
+        with _Errors(self):
             if self._keyspace != mapping.schema:
                 self._use(mapping.schema)
             return [shard for _, shard in self._query(self._database.statements(mapping).shards(keys))]
 
     def begin(self) -> None:
         """Begin a transaction, which keeps the tables that are read in it as they are; raises as `execute`."""
-        with self._errors():
+        with _Errors(self):
             self._take_level()
             self._begin()
 
@@ -243,7 +243,7 @@ class MySQLConnection:
 
         With `begins`, it runs in a transaction, which it begins if need be.
         """
-        with self._errors():
+        with _Errors(self):
             self._enter(begins=begins)
             return self._rows.select_raw(mapping, sql)
 
@@ -254,18 +254,18 @@ class MySQLConnection:
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that is not about rows of mappings; raises as `execute`."""
-        with self._errors():
+        with _Errors(self):
             return self._query(sql)
 
     def require_secondary(self) -> None:
         """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `query`."""
-        with self._errors():
+        with _Errors(self):
             if read_status(self._connection).state is not State.SECONDARY:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
         """Return the rows of a statement as the server writes them; otherwise as `query`, and faster."""
-        with self._errors():
+        with _Errors(self):
             return result_set.select_raw(self._connection, sql)[1]
 
     def commit(self) -> str | None:
@@ -352,9 +352,9 @@ class MySQLConnection:
         self.in_transaction = True
 
     def _take_level(self) -> None:
-        level = self._isolation.session_level
+        level = self._isolation.level
         if level != self._level:
-            self._query(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            self._query(f"SET SESSION TRANSACTION ISOLATION LEVEL {self._isolation.session_level}")
             self._level = level
 
     def _load(self, name: str) -> Mapping | None:
@@ -374,7 +374,7 @@ class MySQLConnection:
     def _forget_level(self) -> None:
         """Set the isolation level again for what follows: in Vitess one of a single transaction is the session's."""
         if self._vitess:
-            self._level = ""
+            self._level = None
 
     def _catalog(self) -> MySQLCatalog:
         self._forget_level()
@@ -392,22 +392,14 @@ class MySQLConnection:
         try:
             yield
         except pymysql.err.MySQLError as error:
-            failure = self._translated(error)
+            failure = self.translated(error)
             raise failure if isinstance(failure, StoreError) else StoreError(cause(error)) from error
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        if self.lost:
-            raise LostError("the connection to the database is gone")
-        try:
-            yield
-        except pymysql.err.MySQLError as error:
-            raise self._translated(error) from error
-        except OSError as error:
+    def translated(self, error: pymysql.err.MySQLError | OSError) -> Exception:
+        """Return what `execute` raises for an error of a statement, after which `in_transaction` is right."""
+        if isinstance(error, OSError):
             self.lost, self.in_transaction = True, False
-            raise LostError(str(error)) from error
-
-    def _translated(self, error: pymysql.err.MySQLError) -> Exception:
+            return LostError(str(error))
         number = error.args[0] if error.args else 0
         text = self._words(error)
         if ends_connection(error) or not self._connection.open:
@@ -446,6 +438,24 @@ class MySQLConnection:
             return HangError(self._no_answer) if hangs(error) else None
         self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]
         return None
+
+
+class _Errors:
+    """Raise errors of the server in a block as `MySQLConnection.execute` does."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: MySQLConnection) -> None:
+        if connection.lost:
+            raise LostError("the connection to the database is gone")
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        """Begin with the block."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, pymysql.err.MySQLError | OSError):
+            raise self._connection.translated(error) from error
 
 
 _UNKNOWN: Final = "it is not known whether it was written"
