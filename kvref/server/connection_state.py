@@ -43,7 +43,8 @@ NEXT: Final = {
     (Phase.DRAINED, Event.EOF): Phase.ENDING,
     **{(phase, Event.LOSS): Phase.LOST for phase in Phase},
 }
-OVER: Final = frozenset((Phase.DRAINED, Phase.ENDING, Phase.LOST))  # nothing more is carried out
+# A tuple is searched without a call of Python, which the hash of a phase is.
+OVER: Final = (Phase.DRAINED, Phase.ENDING, Phase.LOST)  # nothing more is carried out
 
 
 MAX_PENDING: Final = 64 << 10  # bytes of input with which a connection can be passed on

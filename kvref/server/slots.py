@@ -204,7 +204,8 @@ class Slots:
             first = self.waiting.pop(0)
             self.open = bool(self.waiting) or self.current is not None
             self.owner.send_replies(first)
-        self.notify()
+        if self.awaited is not None:
+            self.notify()
 
     def notify(self) -> None:
         """Let the owner resume if what it awaits has happened."""

@@ -59,6 +59,9 @@ class MySQLRows:
 
     Attributes:
         cached: those of the row cache, None without one.
+        rows: the cached ones; none without a row cache.
+        counted_bytes: how many bytes to count for a row of a statement, see `bytes_of_row`.
+        largest: about how many bytes the largest row has; until a row is read, `counted_bytes`.
         missing: always empty: that a row is missing is not known without a query.
     """
 
@@ -69,8 +72,8 @@ class MySQLRows:
     ) -> None:
         self.missing = set()
         self.cached: CachedRows | None = None
-        self._unknown: dict[bytes, CachedRow] = {}
-        self.largest = bytes_of_row(bound.mapping)  # until a row is read
+        self.rows: RowReader = dict[bytes, CachedRow]()
+        self.counted_bytes = self.largest = bytes_of_row(bound.mapping)
         self._seen_largest = MIN_ROW
         self._bound = bound
         self.mapping = self._mapping = bound.mapping
@@ -103,10 +106,6 @@ class MySQLRows:
             raise RetryableError(f"the columns of {self._mapping.source} changed")
 
     @property
-    def rows(self) -> RowReader:
-        return self._unknown if self.cached is None else self.cached
-
-    @property
     def hits(self) -> int:
         return 0 if self.cached is None else self.cached.cache.hits
 
@@ -130,7 +129,7 @@ class MySQLRows:
                 table = cache.table(form, source, types)
             return table
 
-        self.cached = CachedRows(cache, current, self._stored_key, self.identity, is_new)
+        self.rows = self.cached = CachedRows(cache, current, self._stored_key, self.identity, is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""

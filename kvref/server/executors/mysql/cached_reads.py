@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.plans.plan import ABSENT, CachedRow
 from kvref.errors import StoreError
 from kvref.server.executors.mysql.pool import DedicatedConnection
@@ -72,7 +71,7 @@ class CachingReader:
         isolation: Isolation,
         cache: RowCache,
         follower: Follower,
-        width: Callable[[TableMapping], int],
+        width: Callable[[MySQLRows], int],
     ) -> None:
         self._store = store
         self._connection = connection
@@ -91,7 +90,7 @@ class CachingReader:
         cached = None if keys_of is None else keys_of.table()
         if self._cache.applied is None or not self._isolation.reads_committed or (cached and cached.refusal):
             cached = None  # no cached row may be used just now
-        width = self._width(rows.mapping)
+        width = self._width(rows)
         if keys_of is None or cached is None:
             self._cache.misses += len(words)
             read: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._connection.call(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
-from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow
@@ -39,7 +38,6 @@ from kvref.storage.mysql.errors import HangError, LostError, RetryableError
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.mysql.write_batch import Operation
-from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
@@ -102,16 +100,14 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         self.caching: CachingReader | None = None
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
-            self.caching = CachingReader(
-                store, self._reading, isolation, store.row_cache, follower, self._rows_of_statement
-            )
+            self.caching = CachingReader(store, self._reading, isolation, store.row_cache, follower, self._width)
         self._reads = RunQueue(self._read, self._reads_width, runner, self.run)
         self._writes = RunQueue(self._write, self._width, runner, self.run)
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
         self._backed_off: dict[str, float] = {}  # until when (loop time), by table
-        self._lines: dict[int, Line] = {}  # by the identity of the slots of a connection
-        self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
+        self.lines: dict[int, Line] = {}  # by the identity of the slots of a connection
+        self._undecided: dict[Replies, int] = {}  # places without a reply, of each list
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
@@ -126,26 +122,16 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         """Return what takes the plans of a connection with a transaction."""
         return _OfConnection(self, transaction)
 
-    def line(self, slots: Slots, transaction: Transaction) -> None:
-        """Begin with the plans of a connection, unless some have no reply yet."""
-        if id(slots) not in self._lines:
-            self._lines[id(slots)] = Line(transaction)
-
     def run(self) -> None:
         """Queue all plans for groups."""
         self._scheduled = False
         slots, self._slots = self._slots, []
-        lines: dict[Replies, Line] = {}
-        for each in slots:
-            part = each.detach()
-            self._parts[part] = each, [0]
-            lines[part] = self._lines[id(each)]
+        lines = {each.detach(): self.lines[id(each)] for each in slots}
         works, self._works = self._works, []
         for work in works:
             plans, work.plans = work.plans, []
             for run in runs_of(work, plans, lines, by_cas=self._replica is not None):
-                out = cast(Replies, run.plans[0][3])
-                self._parts[out][1][0] += len(run.plans)
+                self._undecided[run.out] = self._undecided.get(run.out, 0) + len(run.plans)
                 if run.line.waiting or not run.line.admits(run):
                     run.line.waiting.append(run)
                 else:
@@ -174,7 +160,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         places: dict[Replies, int] = {}
         lines: dict[Replies, Line] = {}
         for task in tasks:
-            out = cast(Replies, task.plan[3])
+            out: Any = task.plan[3]
             out[task.plan[4]] = task.reply
             places[out] = places.get(out, 0) + 1
             lines[out] = task.line
@@ -188,31 +174,26 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         """Send the replies of a list if that many more places complete it, and queue what has waited for them."""
         line.running -= count
         while line.waiting and line.admits(line.waiting[0]):
-            self._queue(line.waiting.popleft())
-        slots, left = self._parts[out]
-        left[0] -= count
-        if not left[0]:
-            del self._parts[out]
-            slots.completed(out)
-            if not slots.open:
-                self._lines.pop(id(slots), None)
+            self._queue(line.waiting.pop(0))
+        left = self._undecided[out] = self._undecided[out] - count
+        if not left:
+            del self._undecided[out]
+            line.slots.completed(out)
+            if not line.slots.open:
+                self.lines.pop(id(line.slots), None)
 
-    def _width(self, work: Work[MySQLRows]) -> int:
-        """Return how many keys of a mapping one statement may have."""
-        return self._rows_of_statement(work.rows.mapping)
-
-    def _rows_of_statement(self, mapping: TableMapping) -> int:
+    def _width(self, rows: MySQLRows) -> int:
         """Return how many rows of a mapping one statement may read, so that neither it nor its answer is too large."""
-        width = min(self._group_limit, MAX_BYTES // bytes_of_row(mapping))
+        width = min(self._group_limit, MAX_BYTES // rows.counted_bytes)
         longest = self._reading.longest or self._writing.longest
         return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
 
-    def _reads_width(self, work: Work[MySQLRows]) -> int:
+    def _reads_width(self, rows: MySQLRows) -> int:
         """Return how many keys of a mapping gets may be answered at once: cached rows need no statement."""
-        return self._width(work) * (1 if self.caching is None else CACHED_GROUP_FACTOR)
+        return self._width(rows) * (1 if self.caching is None else CACHED_GROUP_FACTOR)
 
     async def _read(self, work: Work[MySQLRows], runs: list[Run]) -> None:
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
         try:
@@ -226,18 +207,20 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
     def _answer_gets(
         self, work: Work[MySQLRows], runs: list[Run], rows: Mapping[bytes, CachedRow], busy: Set[bytes]
     ) -> None:
+        work.bound.now = int(time.time())
         left = [self._decide_gets(work, run, rows, busy) for run in runs]
         work.bound.settle()
         for run, waiting in zip(runs, left, strict=True):
-            self._leave(waiting)
+            if waiting:
+                self._leave(waiting)
             if len(waiting) < len(run.plans):
-                self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans) - len(waiting))
+                self._completed(run.line, run.out, len(run.plans) - len(waiting))
 
     async def _read_secondary(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
         assert self._replica is not None, "only then gets are queued for it"
         counts, secondary = self._replica.counts, self._replica.secondary
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         on_time: list[Run] = []
         try:
             if secondary.ready and work.rows.live:
@@ -247,7 +230,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 counts.behind += sum([len(run.words) for run in runs]) - sum([len(run.words) for run in on_time])
                 words = [*dict.fromkeys(chain.from_iterable([each.words for each in on_time]))]
                 if words:
-                    rows, busy = await secondary.call(read_parts, work.rows, words, self._width(work))
+                    rows, busy = await secondary.call(read_parts, work.rows, words, self._width(work.rows))
             else:
                 counts.unavailable += sum([len(run.words) for run in runs])
         except Exception:  # noqa: BLE001 - logged; the primary answers, or reports its own error
@@ -260,20 +243,18 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             counts.gets += sum([len(run.words) for run in on_time])
             self._answer_gets(work, on_time, rows, busy)
 
-    async def _rows_of(self, work: Work[MySQLRows], words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
+    def _rows_of(
+        self, work: Work[MySQLRows], words: list[bytes]
+    ) -> Awaitable[tuple[Mapping[bytes, CachedRow], Set[bytes]]]:
         if self.caching is not None:
-            return await self.caching.read(work.rows, words)
-        found: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._reading.call(
-            read_parts, work.rows, [*dict.fromkeys(words)], self._width(work)
-        )
-        return found
+            return self.caching.read(work.rows, words)
+        return self._reading.call(read_parts, work.rows, [*dict.fromkeys(words)], self._width(work.rows))
 
     @staticmethod
     def _decide_gets(work: Work[MySQLRows], run: Run, rows: Mapping[bytes, CachedRow], busy: Set[bytes]) -> list[Task]:
         """Decide the gets of a run, and return those that must wait for a lock: a row of theirs is `busy`."""
-        work.bound.now = int(time.time())
         left: list[Task] = []
-        batch = run.line.transaction.batch
+        batch, cached = run.line.transaction.batch, work.rows.cached is not None
         for plan in run.plans:
             decide, word, command, out, place = plan
             if busy and not busy.isdisjoint(word if isinstance(word, tuple) else (word,)):
@@ -289,16 +270,16 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             else:
                 if batch is not None:
                     batch.read_apart()
-            if work.rows.cached is not None and record.blocks_gets(plan):
+            if cached and record.blocks_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 
     async def _write(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
-        group = Group(work, self._writing, self._width(work))
+        group = Group(work, self._writing, self._width(work.rows))
         tasks = [task for run in runs for task in tasks_of(run)]
         try:
             work.rows.require_live()
@@ -334,11 +315,12 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         if group.rest:
             self._writes.put_back(work, regrouped(group.rest))
 
-    def _without_blocked(self, runs: list[Run]) -> list[Run]:
+    def _without_blocked(self, work: Work[MySQLRows], runs: list[Run]) -> list[Run]:
         """Return commands without those that run alone: after one of the same connection, or of a locked table."""
+        locked = self._backed_off.get(work.rows.mapping.source, 0) > self._loop.time()
         free: list[Run] = []
         for run in runs:
-            if run.line.unbatched or self._backed_off.get(run.work.rows.mapping.source, 0) > self._loop.time():
+            if locked or run.line.unbatched:
                 self._leave(tasks_of(run))
             else:
                 free.append(run)
@@ -425,7 +407,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         """Run a command by steps, which waits for locks and tries again."""
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
-            self._parts[out][0].send_before(out, task.plan[4])
+            task.line.slots.send_before(out, task.plan[4])
         transaction = self._runner.begin()
         transaction.last_write = task.line.transaction.last_write
         transaction.primary_only = task.line.transaction.primary_only
@@ -438,7 +420,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             if isinstance(reply, ServerError):
                 out.owner.rejected(reply)
             line = task.line
-            line.unbatched.popleft()
+            line.unbatched.pop(0)
             following = line.unbatched[0] if line.unbatched else None
             self._finish(task, record.encoded(task.plan, command, reply, session.written_cas))
             if following is not None:
@@ -459,5 +441,7 @@ class _OfConnection:
         self._transaction = transaction
 
     def add(self, work: Work[MySQLRows], slots: Slots) -> None:
-        self._scheduler.line(slots, self._transaction)
+        lines = self._scheduler.lines
+        if id(slots) not in lines:
+            lines[id(slots)] = Line(self._transaction, slots)
         self._scheduler.add(work, slots)

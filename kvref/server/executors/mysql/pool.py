@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
@@ -17,6 +16,8 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
 from kvref.storage.mysql.store import MySQLStore
+
+_log = logging.getLogger("kvref.server")
 
 _Call = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[object, ...]]
 
@@ -61,13 +62,15 @@ class Threads:
         if call is None:
             return False
         future, what, arguments = call
-        with suppress(RuntimeError):  # the loop was closed meanwhile
+        try:
             try:
                 result = what(*arguments)
             except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
                 self._loop.call_soon_threadsafe(self._end, future, None, error)
             else:
                 self._loop.call_soon_threadsafe(self._end, future, result, None)
+        except RuntimeError:
+            _log.debug("the event loop was closed before a call in a thread has ended")
         return True
 
     def _end(self, future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
@@ -89,6 +92,9 @@ class Pool:
 
     Args:
         dedicated: number of the store's connections that are not pooled but use threads of this pool.
+
+    Attributes:
+        in_thread: calls what blocks, see `Threads.call`.
     """
 
     def __init__(self, store: MySQLStore, isolation: Isolation, dedicated: int = 0) -> None:
@@ -96,6 +102,7 @@ class Pool:
         self._isolation = isolation
         most = store.login.max_connections(batches=isolation.batches)
         self._threads = Threads(most + _MORE_THREADS, "kvref-mysql")
+        self.in_thread = self._threads.call
         # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
         self.most = most - dedicated - (1 if isolation.batches else 0)
         if not self.most:
@@ -104,9 +111,6 @@ class Pool:
         self._idle: list[MySQLConnection] = []
         self._outside: MySQLConnection | None = None
         self._outside_in_use = asyncio.Lock()
-
-    async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
-        return await self._threads.call(call, *arguments)
 
     async def take(self) -> MySQLConnection:
         """Wait for a connection, to be given back; raises StoreError if none is free in time, or the server is down."""
@@ -200,9 +204,9 @@ class DedicatedConnection:
         """Return the GTID of its last commit with reads=session; "": it has none, or it is not known."""
         return "" if self._connection is None else self._connection.last_gtid
 
-    async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
+    def call(self, what: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
         """Call what blocks with the connection; raises StoreError if the server is not reached, and as the call."""
-        return await self._pool.in_thread(self._call, what, *arguments)
+        return self._pool.in_thread(self._call, what, *arguments)
 
     async def check(self) -> None:
         """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
@@ -217,7 +221,7 @@ class DedicatedConnection:
             await self._pool.in_thread(self._connection.close)
 
     def _call(self, what: Callable[..., Any], *arguments: object) -> Any:
-        if self._connection is not None and self._connection.retired and not self._connection.in_transaction:
+        if self._connection is not None and not self._connection.in_transaction and self._connection.retired:
             self._connection.close()
             self._connection = None
         connection = self._connection = self._connection or self._open()
@@ -228,8 +232,6 @@ class DedicatedConnection:
                 self._connection = None
                 connection.close()
 
-
-_log = logging.getLogger("kvref.server")
 
 MAX_WAIT: Final = 0.25  # seconds after which the last count is shown: monitoring reads `stats` while a database is slow
 MAX_TABLES: Final = 1000  # tables; a profile may read a mapping repeatedly

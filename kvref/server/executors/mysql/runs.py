@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
 from kvref.server.executors.mysql.command import Runner, Transaction
 from kvref.server.scheduler import Work, may_begin
-from kvref.server.slots import Replies
+from kvref.server.slots import Replies, Slots
 from kvref.storage.mysql.plans import MySQLRows
 
 
@@ -22,39 +22,36 @@ class Line:
     `may_begin` has the rule of their order. A command that has left its group delays all that follow it.
     """
 
-    __slots__ = ("running", "transaction", "unbatched", "waiting", "writes")
+    __slots__ = ("running", "slots", "transaction", "unbatched", "waiting", "writes")
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, slots: Slots) -> None:
         self.transaction = transaction
+        self.slots = slots
         self.running = 0  # commands in a group, or in the queue for one
         self.writes = False  # they may write
-        self.waiting: deque[Run] = deque()
-        self.unbatched: deque[Task] = deque()  # have left their groups
+        self.waiting: list[Run] = []
+        self.unbatched: list[Task] = []  # have left their groups
 
     def admits(self, run: Run) -> bool:
         """Return whether commands may be queued for a group now."""
+        if not (self.running or self.unbatched):
+            return True
         return may_begin(writes=run.writes, running=self.running, running_write=self.writes, waits=bool(self.unbatched))
 
 
 class Run:
-    """Planned commands of one connection, one after another, that all write, or all read; `words` has all keys."""
+    """Planned commands of one list of replies, one after another, that all write, or all read; `words` has all keys."""
 
-    __slots__ = ("line", "plans", "words", "work", "writes")
+    __slots__ = ("line", "out", "plans", "words", "work", "writes")
 
-    def __init__(self, work: Work[MySQLRows], line: Line, *, writes: bool) -> None:
+    def __init__(self, work: Work[MySQLRows], line: Line, plan: Plan, *, writes: bool) -> None:
         self.work = work
         self.line = line
         self.writes = writes
-        self.plans: list[Plan] = []
-        self.words: list[bytes] = []
-
-    def add(self, plan: Plan) -> None:
-        self.plans.append(plan)
+        self.plans = [plan]
         word = plan[1]
-        if isinstance(word, tuple):
-            self.words += word
-        else:
-            self.words.append(word)
+        self.words = [word] if isinstance(word, bytes) else [*word]
+        self.out: Any = plan[3]
 
 
 class RunQueue:
@@ -67,7 +64,7 @@ class RunQueue:
     def __init__(
         self,
         carry_out: Callable[[Work[MySQLRows], list[Run]], Awaitable[None]],
-        width: Callable[[Work[MySQLRows]], int],
+        width: Callable[[MySQLRows], int],
         runner: Runner,
         gather: Callable[[], None] | None = None,
     ) -> None:
@@ -104,7 +101,7 @@ class RunQueue:
         if len(waiting) == 1:  # it is taken whatever its width
             self._further -= len(waiting[0].words) - 1
             return work, list(waiting)
-        width = self._width(work)
+        width = self._width(work.rows)
         if not self._further and len(waiting) <= width:
             return work, list(waiting)
         taken: list[Run] = []
@@ -163,17 +160,25 @@ def runs_of(
     work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, Line], *, by_cas: bool
 ) -> Iterable[Run]:
     """Return plans as runs, each of one list of replies, and with `by_cas` of gets with cas numbers or others."""
-    runs: dict[int, Run] = {}  # the last one of each list
+    runs: dict[Replies, Run] = {}  # the last one of each list
     found: list[Run] = []
+    writers, decided, decided_write = work.writers, None, False
     for plan in plans:
-        out = cast(Replies, plan[3])
-        writes = out in work.writers and record.may_write(plan)
-        run = runs.get(id(out))
+        out: Any = plan[3]
+        if out in writers:
+            if plan[0] is not decided:  # most commands of a packet have the same decider
+                decided, decided_write = plan[0], record.may_write(plan)
+            writes = decided_write
+        else:
+            writes = False
+        run = runs.get(out)
         differs = by_cas and run is not None and not writes and has_cas(run.plans[-1]) is not has_cas(plan)
         if run is None or run.writes is not writes or differs:
-            run = runs[id(out)] = Run(work, lines[out], writes=writes)
+            run = runs[out] = Run(work, lines[out], plan, writes=writes)
             found.append(run)
-        run.add(plan)
+        else:
+            run.plans.append(plan)
+            run.words += (plan[1],) if isinstance(plan[1], bytes) else plan[1]
     return found
 
 
@@ -183,9 +188,4 @@ def tasks_of(run: Run) -> list[Task]:
 
 def regrouped(tasks: Iterable[Task]) -> list[Run]:
     """Return commands as they are carried out in another group; those of one list of replies stay in their order."""
-    runs: list[Run] = []
-    for each in tasks:
-        run = Run(each.work, each.line, writes=record.may_write(each.plan))
-        run.add(each.plan)
-        runs.append(run)
-    return runs
+    return [Run(each.work, each.line, each.plan, writes=record.may_write(each.plan)) for each in tasks]
