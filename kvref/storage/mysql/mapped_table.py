@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import Column, Kind
+from kvref.engine.mapping import Mapping as TableMapping
+from kvref.engine.plans.plan import CachedRow
+from kvref.engine.values import shown_flags
+from kvref.protocol.hits import SHOWN
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.statements import Statements, literal
@@ -32,7 +36,7 @@ class MappedTable:
         select: what reads its rows, without the condition.
     """
 
-    def __init__(self, mapping: Mapping, sql: Statements, identities: RowIdentities, version: Version) -> None:
+    def __init__(self, mapping: TableMapping, sql: Statements, identities: RowIdentities, version: Version) -> None:
         self.mapping = mapping
         self._sql = sql
         key, value = mapping.key, mapping.values[0]
@@ -55,16 +59,29 @@ class MappedTable:
         """Return whether a word is a plain one: the key as the table's column has it, but for its letter case."""
         return self._takes_words and len(word) <= self._max_key and word.isascii()
 
-    def numbers(self, cells: Cells) -> tuple[int | None, int | None, int | None]:
-        """Return flags, cas and expiry of a row; None for NULL and for a column that is not mapped; only if `whole`."""
-        flags = cells[self._flags] if self._flags else None
-        cas = cells[self._cas] if self._cas else None
-        expiry = cells[self._expiry] if self._expiry else None
-        return (
-            None if flags is None else int(flags),
-            None if cas is None else int(cas),
-            None if expiry is None else int(expiry),
-        )
+    def takes_words(self, words: Collection[bytes]) -> bool:
+        """Return whether each of some words, at least one, is a plain one."""
+        return self._takes_words and max(map(len, words)) <= self._max_key and b"".join(words).isascii()
+
+    def rows(self, found: Mapping[bytes, Cells]) -> dict[bytes, CachedRow]:
+        """Return rows from the cells that were found for plain words; only if `whole`."""
+        flags_at, cas_at, expiry_at = self._flags, self._cas, self._expiry  # 0: not mapped
+        rows: dict[bytes, CachedRow] = {}
+        for word, cells in found.items():
+            data = cells[1] or b""
+            flag_bits, number, time = cells[flags_at], cells[cas_at], cells[expiry_at]
+            flags = None if flag_bits is None or not flags_at else int(flag_bits)
+            cas = None if number is None or not cas_at else int(number)
+            expiry = None if time is None or not expiry_at else int(time)
+            rows[word] = (
+                SHOWN % (word, shown_flags(flags) if flags else 0, len(data), data),
+                0,
+                flags,
+                cas,
+                expiry,
+                None,
+            )
+        return rows
 
     def among(self, words: Iterable[bytes]) -> str:
         """Return the condition of the rows of some plain words."""

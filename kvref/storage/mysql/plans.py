@@ -5,16 +5,15 @@ The functions of `MySQLRows` that take a connection block, and change nothing ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from kvref.engine.mapping import Directory, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
-from kvref.engine.values import RefusedError, shown_flags, to_bytes
-from kvref.protocol.hits import shown
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, VALUES, CachedRow, Parameters, Renewal
+from kvref.engine.values import RefusedError, to_bytes
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.events import KeyTypes
@@ -164,6 +163,11 @@ class MySQLRows:
             found = self._identity_of[word] = self._identity(word)
         return found
 
+    def identities(self, words: Iterable[bytes]) -> list[Hashable]:
+        """Return the identity of each word."""
+        known = self._identity_of
+        return [known[word] if word in known else self.identity(word) for word in words]
+
     def _identity(self, word: bytes) -> Hashable:
         cell = self._bound.session.key_to_find(self._mapping, word)
         if cell is None:
@@ -184,17 +188,8 @@ class MySQLRows:
         if self._isolation.reads_lock:
             return self._read_shared(connection, words)
         if self._takes(words) and not self._isolation.shows_deletes:
-            found = self._cells(connection, words, "")
-            rows = {} if len(found) == len(words) else dict.fromkeys(words, ABSENT)
-            numbers, largest = self._table.numbers, 0
-            for word, cells in found.items():
-                flags, cas, expiry = numbers(cells)
-                hit = shown(word, shown_flags(flags), cells[1] or b"")
-                largest = max(largest, len(hit))
-                rows[word] = (hit, 0, flags, cas, expiry, None)
-            if found:
-                self._measure(largest)
-            return rows, set()
+            rows = self._shown(self._cells(connection, words, ""))
+            return rows if len(rows) == len(words) else dict.fromkeys(words, ABSENT) | rows, set()
         shown_rows, _ = self._read(connection, words, "")
         if self._isolation.shows_deletes:
             keys = {word: each.stored.key for word, each in shown_rows.items() if each.stored is not None}
@@ -255,9 +250,10 @@ class MySQLRows:
     ) -> tuple[dict[bytes, Found], set[bytes]]:
         """Return the rows of words, and the words that have none; see `MySQLConnection.look_up_all`."""
         if self._takes(words):
+            cells = self._cells(connection, words, lock, begins=begins)
             found = {
-                word: self._found_cells(word, cells)
-                for word, cells in self._cells(connection, words, lock, begins=begins).items()
+                word: Found(row, Row(cells[word][0], (cells[word][1] or b"",), *row[FLAGS:VALUES]))
+                for word, row in self._shown(cells).items()
             }
         else:
             found = self._read_any(connection, words, lock, begins=begins)
@@ -267,7 +263,7 @@ class MySQLRows:
 
     def _takes(self, words: Sequence[bytes]) -> bool:
         """Return whether the cells of SQL text say all about the rows of some words."""
-        return self._table.whole and all(map(self._table.takes_word, words))
+        return self._table.whole and self._table.takes_words(words)
 
     def _cells(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
@@ -282,12 +278,11 @@ class MySQLRows:
             return found
         return self._matched(words, [(self._identities.stored_key(cells[0]), cells) for cells in rows])
 
-    def _found_cells(self, word: bytes, cells: Cells) -> Found:
-        value = cells[1] or b""
-        flags, cas, expiry = self._table.numbers(cells)
-        hit = shown(word, shown_flags(flags), value)
-        self._measure(len(hit))
-        return Found((hit, 0, flags, cas, expiry, None), Row(cells[0], (value,), flags, cas, expiry))
+    def _shown(self, found: dict[bytes, Cells]) -> dict[bytes, CachedRow]:
+        rows = self._table.rows(found)
+        if rows:
+            self._measure(max([len(row[HIT]) for row in rows.values()]))
+        return rows
 
     def _read_any(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool

@@ -72,7 +72,7 @@ class RowIdentities:
         """
         by_key = dict(rows)
         found = {stored: by_key[stored] for stored in wanted if stored in by_key}
-        if len(found) == len(wanted):
+        if len(found) == len(wanted) or not rows:
             return found, True
         try:
             placed = {self.identity(stored): row for stored, row in rows if stored is not None}

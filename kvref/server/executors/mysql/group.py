@@ -48,12 +48,11 @@ class Group:
         self.written: set[Hashable] = set()
         self._lines_left: set[Line] = set()
 
-    async def carry_out(self, tasks: Sequence[Task], decide: Decide) -> None:
+    async def carry_out(self, tasks: list[Task], decide: Decide) -> None:
         """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
-        waiting, others = await self._of_one_shard(tasks)
-        identity = self._rows.identity
-        for each in waiting:
-            each.identity = identity(each.word)
+        waiting, others = await self._of_one_shard(tasks) if self._rows.mapping.vindex else (tasks, [])
+        for each, identity in zip(waiting, self._rows.identities([each.word for each in waiting]), strict=True):
+            each.identity = identity
         identities = {each.identity for each in waiting}
         self.rest = others
         if len(identities) == len(waiting) <= self._width and None not in identities:
@@ -85,8 +84,6 @@ class Group:
 
         So no commit is of several shards. The commands of a connection stay in their order.
         """
-        if not self._rows.mapping.vindex:
-            return list(tasks), []
         shards = await self._connection.call(self._rows.shards_of, [*{each.word: None for each in tasks}])
         first = shards[tasks[0].word]
         mine: list[Task] = []
