@@ -210,13 +210,8 @@ class MySQLConnection:
         with _Errors(self):
             return self._rows.write_all(writes)
 
-    def is_batchable(self, write: operations.Insert | operations.Update) -> bool:
-        """Return whether `write_all` stores the same row as `execute`, as far as the client side can decide."""
-        sql = self._database.statements(write.mapping)
-        if isinstance(write, operations.Update) and not sql.updates_together(write.key, write.row):
-            return False
-        value_unchanged = isinstance(write, operations.Update) and write.value_unchanged
-        return value_unchanged or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
+    def statements(self, mapping: Mapping) -> Statements:
+        return self._database.statements(mapping)
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""

@@ -65,12 +65,13 @@ class Rows:
             case operations.Scan():
                 statement = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
                 return [sql.row(cells) for cells in self._query(statement + lock)]
-            case operations.Insert(mapping, row, clear_unmapped):
-                return self._insert(mapping, row, clear_unmapped=clear_unmapped)
+            case operations.Insert(_, row, clear_unmapped):
+                return self._insert(sql, row, clear_unmapped=clear_unmapped)
             case operations.Update(_, key, row) if operation.value_unchanged:
                 return self._write(sql.renew(key, row))
-            case operations.Update(mapping, key, row, clear_unmapped):
-                return self._update(mapping, key, row, clear_unmapped=clear_unmapped)
+            case operations.Update(_, key, row, clear_unmapped):
+                update = sql.update(key, row, clear_unmapped=clear_unmapped)
+                return self._refusal(sql, row, clear_unmapped=clear_unmapped) or self._write(update)
             case operations.Remove(_, key):
                 return self._write(sql.remove(key))
             case operations.Clear():
@@ -132,38 +133,31 @@ class Rows:
         clear_unmapped = first.clear_unmapped
         value_unchanged = isinstance(first, operations.Update) and first.value_unchanged
         if clear_unmapped and not value_unchanged:
-            self._check_unmapped(mapping, sql, rows[0].key)
+            self._check_unmapped(sql, rows[0].key)
         if isinstance(first, operations.Insert):
             text = sql.insert(rows, clear_unmapped=clear_unmapped)
         else:
             text = sql.update_all(rows, clear_unmapped=clear_unmapped, value_unchanged=value_unchanged)
         return result_set.run(self._connection, text) == len(rows)
 
-    def _insert(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
-        sql = self._database.statements(mapping)
-        refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
+    def _insert(self, sql: Statements, row: operations.Row, *, clear_unmapped: bool) -> str | None:
+        refusal = self._refusal(sql, row, clear_unmapped=clear_unmapped)
         if refusal is not None:
             return refusal
         refusal = self._write(sql.insert([row], clear_unmapped=clear_unmapped))
-        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.unsearchable
+        duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not sql.mapping.unsearchable
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
         if duplicate and self._query(sql.lookup(row.key, FOR_UPDATE)):
             raise DuplicateError(refusal or "")
         return refusal
 
-    def _update(
-        self, mapping: Mapping, key: operations.Cell, row: operations.Row, *, clear_unmapped: bool
-    ) -> str | None:
-        update = self._database.statements(mapping).update(key, row, clear_unmapped=clear_unmapped)
-        return self._refusal(mapping, row, clear_unmapped=clear_unmapped) or self._write(update)
-
-    def _refusal(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
-        sql = self._database.statements(mapping)
+    def _refusal(self, sql: Statements, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         if clear_unmapped:
-            self._check_unmapped(mapping, sql, row.key)
+            self._check_unmapped(sql, row.key)
         return sql.refusal(row, clear_unmapped=clear_unmapped)
 
-    def _check_unmapped(self, mapping: Mapping, sql: Statements, key: operations.Cell) -> None:
+    def _check_unmapped(self, sql: Statements, key: operations.Cell) -> None:
+        mapping = sql.mapping
         # Until the transaction ends the table's columns stay; invisible ones are not in the description.
         with self._connection.cursor() as cursor:
             cursor.execute(sql.described_by(key))

@@ -6,14 +6,13 @@ A text literal bears its column's character set, so that the index of the key is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import compress
 from typing import Final
 
 from pymysql.constants import ER
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Row
+from kvref.engine.operations import Cell, Insert, Row, Update
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql.schema import quote
 from kvref.storage.rows import EXACT, from_sql, listed_columns, row_of
@@ -51,7 +50,7 @@ class Statements:
         self.columns = (mapping.key, *mapping.values, *options)
         self._quoted = {column.name: quote(column.name) for column in self.columns}
         self._literals = [(column.name, literals(column)) for column in self.columns]
-        self._key_literal = self._literals[0][1]
+        self._key_literals = self._literals[0][1]
         self._mapped = tuple(column is not None for column in mapping.options.values())
         self._batchable_columns = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
@@ -105,7 +104,7 @@ class Statements:
 
         Only values may be there, thus no character set in front, and no sign.
         """
-        texts = map(self._key_literal, keys)
+        texts = self._key_literals(keys)
         values = [text.partition(" ")[2] for text in texts] if self.mapping.key.kind is Kind.TEXT else texts
         return f"SELECT id, shard FROM {self.mapping.vindex} WHERE id IN ({', '.join(values)})"  # noqa: S608
 
@@ -136,11 +135,19 @@ class Statements:
     def insert(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
         cells = self._texts(rows)
         nulls = self._nulls if clear_unmapped else []
-        names = ", ".join([*map(quote, cells), *nulls])
-        texts = ", ".join(
-            [f"({', '.join([*each, *[NULL] * len(nulls)])})" for each in zip(*cells.values(), strict=True)]
-        )
+        names = ", ".join([*map(self._quoted.__getitem__, cells), *nulls])
+        ends = (NULL,) * len(nulls)
+        texts = ", ".join([f"({', '.join(each + ends)})" for each in zip(*cells.values(), strict=True)])
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
+
+    def is_batchable(self, write: Insert | Update) -> bool:
+        """Return whether one statement for several rows stores this one as its own, as far as the client can decide."""
+        if isinstance(write, Update):
+            if not self.updates_together(write.key, write.row):
+                return False
+            if write.value_unchanged:
+                return True
+        return self.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
     def updates_together(self, key: Cell, row: Row) -> bool:
         """Return whether `update_all` does to the row found under a key what `update` or `renew` does.
@@ -171,7 +178,7 @@ class Statements:
         cells = self._cells(row)
         if self.mapping.vindex:
             del cells[self.mapping.key.name]  # in Vitess no UPDATE changes what finds the shard
-        sets = [f"{quote(name)} = {text}" for name, text in cells.items()]
+        sets = [f"{self._quoted[name]} = {text}" for name, text in cells.items()]
         sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
         return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
@@ -209,7 +216,10 @@ class Statements:
         return f" WHERE {self.key} = {self._key_literal(key)}"
 
     def _among(self, keys: Iterable[Cell]) -> str:
-        return f" WHERE {self.key} IN ({', '.join(map(self._key_literal, keys))})"
+        return f" WHERE {self.key} IN ({', '.join(self._key_literals(keys))})"
+
+    def _key_literal(self, key: Cell) -> str:
+        return self._key_literals((key,))[0]
 
     def _cells(self, row: Row) -> dict[str, str]:
         return {name: text for name, [text] in self._texts((row,)).items()}
@@ -223,22 +233,31 @@ class Statements:
         for at, ((name, text), column) in enumerate(columns):
             # A value column may be the key's; an option is written only where its column has no other use.
             if at < len(cells) or name not in texts:
-                texts[name] = [text(cell) for cell in column]
+                texts[name] = text(column)
         return texts
 
 
 def literal(column: Column, cell: Cell) -> str:
-    return literals(column)(cell)
+    return literals(column)((cell,))[0]
 
 
-def literals(column: Column) -> Callable[[Cell], str]:
+def literals(column: Column) -> Callable[[Iterable[Cell]], list[str]]:
     """Return what makes literals of cells of one column."""
-    if column.kind is Kind.TEXT:
-        begin = f"_{'utf8mb3' if column.charset.name == 'utf8' else column.charset.name} X'"
-        return lambda cell: NULL if cell is None else f"{begin}{written(column, cell).hex()}'"
-    if column.codec is None:
-        return lambda cell: repr(cell) if type(cell) is int else _literal(column, cell)
-    return partial(_literal, column)
+    if column.kind is not Kind.TEXT:
+        unconverted = int if column.codec is None else None
+        return lambda cells: [repr(cell) if type(cell) is unconverted else _literal(column, cell) for cell in cells]
+    begin = f"_{'utf8mb3' if column.charset.name == 'utf8' else column.charset.name} X'"
+    exact = bytes if column.codec is None else None
+
+    def texts(cells: Iterable[Cell]) -> list[str]:
+        return [
+            f"{begin}{cell.hex()}'" if type(cell) is exact
+            else NULL if cell is None
+            else f"{begin}{written(column, cell).hex()}'"
+            for cell in cells
+        ]  # fmt: skip
+
+    return texts
 
 
 def _literal(column: Column, cell: Cell) -> str:

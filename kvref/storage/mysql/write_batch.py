@@ -68,11 +68,14 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
 
 def _batches(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
+    if len(operations) == 1:
+        return
+    sql = connection.statements(operations[0].mapping)
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):
         if isinstance(operation, ports.Remove) and not operation.mapping.cascades:
             kinds.setdefault((ports.Remove, False, False), []).append(number)
-        if isinstance(operation, ports.Insert | ports.Update) and connection.is_batchable(operation):
+        if not isinstance(operation, ports.Remove) and sql.is_batchable(operation):
             value_unchanged = isinstance(operation, ports.Update) and operation.value_unchanged
             kinds.setdefault((type(operation), operation.clear_unmapped, value_unchanged), []).append(number)
     room = min(MAX_BYTES, connection.max_packet)
