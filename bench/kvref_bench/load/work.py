@@ -49,11 +49,13 @@ class Values:
     sizes: bytes, (n, n) fixed, (low, high) uniform.
     form: `number`: decimal digits, at most 18, which incr and decr need.
     trace: a trace, from which the size of the value of each key is.
+    columns: value columns of the table; the parts of a text for each have `|` between them, as in a reply.
     """
 
     sizes: tuple[int, int] = (100, 100)
     form: Literal["text", "number"] = "text"
     trace: str | None = None
+    columns: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from contextlib import closing, contextmanager
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 from pymysql.constants import ER
 
 from kvref_bench.errors import BenchError
-from kvref_bench.peers.base_tables import DATABASE, EXTRAS, Tables, key_length, value_type
+from kvref_bench.peers.base_tables import DATABASE, Tables, cells, key_length, key_type, kind, value_columns, value_type
 from kvref_bench.sql import login as logins
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class MySQLTables(Tables):
     options_table = "innodb_memcache.config_options"
     mark = "%s"
     block = 250_000
+    serial = "id INT NOT NULL AUTO_INCREMENT PRIMARY KEY"
 
     def __init__(self, login: Login) -> None:
         self.login = login
@@ -66,18 +68,24 @@ class MySQLTables(Tables):
             cursor.execute(statement, arguments or None)
             return list(cursor.fetchall())
 
+    def name(self, table: Table) -> str:
+        """See `Tables`."""
+        return f"{DATABASE}.{table.name}"
+
+    def types(self, table: Table) -> tuple[str, str]:
+        """See `Tables`."""
+        text = f" CHARACTER SET {table.collation.split('_')[0]} COLLATE {table.collation}"
+        key, value = (f"{each}{text if kind(each) == 'text' else ''}" for each in (key_type(table), value_type(table)))
+        return key, value
+
     def create(self, table: Table) -> None:
         """See `Tables`."""
-        number = table.keys.shape == "int"
-        text = f"CHARACTER SET {table.collation.split('_')[0]} COLLATE {table.collation}"
-        key = "INT" if number else f"VARCHAR({key_length(table)}) {text}"
-        value = f"{value_type(table)} {text}"
-        extras = EXTRAS if table.extras else ""
+        key, value = self.types(table)
         with self.cursor(f"make the table {DATABASE}.{table.name}") as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET latin1 COLLATE latin1_bin")
             cursor.execute(f"USE {DATABASE}")
             cursor.execute(f"DROP TABLE IF EXISTS {table.name}")
-            cursor.execute(f"CREATE TABLE {table.name} (k {key} NOT NULL PRIMARY KEY, v {value}{extras}) ENGINE=InnoDB")
+            cursor.execute(f"CREATE TABLE {table.name} ({self.columns(table)}) ENGINE=InnoDB")
             for name, body in table.procedures.items():
                 cursor.execute(f"DROP PROCEDURE IF EXISTS {name}")
                 cursor.execute(f"CREATE PROCEDURE {name} (IN the_key {key}, IN the_value {value}) {body}")
@@ -85,12 +93,14 @@ class MySQLTables(Tables):
     def insert(self, table: Table, rows: list[tuple[bytes, bytes]]) -> None:
         """See `Tables`: many rows in each INSERT."""
         at_once = max(1, STATEMENT // (2 * (key_length(table) + table.values.sizes[1]) + 16))
-        literal = bytes.decode if table.keys.shape == "int" else _hexadecimal
+        names = ", ".join(["k", *value_columns(table)])
         with self.cursor(f"fill the table {DATABASE}.{table.name}") as cursor:
             for first in range(0, len(rows), at_once):
                 some = rows[first : first + at_once]
-                cells = ",".join(f"({literal(key)},{_hexadecimal(value)})" for key, value in some)
-                cursor.execute(f"INSERT INTO {DATABASE}.{table.name} (k, v) VALUES {cells}")
+                literals = (",".join(starmap(_literal, cells(table, row))) for row in some)
+                cursor.execute(
+                    f"INSERT INTO {self.name(table)} ({names}) VALUES {','.join(f'({each})' for each in literals)}"
+                )
 
     def ddl(self, table: Table) -> str:
         """See `Tables`."""
@@ -132,5 +142,5 @@ class MySQLTables(Tables):
             cursor.execute(f"INSTALL PLUGIN {PLUGIN} SONAME 'libmemcached.so'")
 
 
-def _hexadecimal(text: bytes) -> str:
-    return f"x'{text.hex()}'"
+def _literal(of: str, content: bytes) -> str:
+    return content.decode() if of == "number" else f"x'{content.hex()}'"

@@ -60,6 +60,12 @@ class OpenPeer:
         return self._tables is not None
 
     @property
+    def tables(self) -> Tables:
+        """Return the tables behind it; only where it has tables."""
+        assert self._tables is not None, "it has tables"
+        return self._tables
+
+    @property
     def settable(self) -> bool:
         """Return whether it can be started with settings."""
         return self._starter.settable
@@ -149,9 +155,7 @@ class OpenPeer:
         if plugin is not None:
             plugin.unload_plugin()
         try:
-            tables.create(table)
-            tables.map(table)
-            tables.fill(table, self._progress)
+            tables.make(table, self._progress)
         finally:
             if plugin is not None:
                 plugin.load_plugin()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,7 @@ from urllib.parse import unquote
 
 from kvref import collations
 from kvref_bench.errors import BenchError
-from kvref_bench.peers.base_tables import DATABASE, EXTRAS, Tables, key_length, value_type
+from kvref_bench.peers.base_tables import DATABASE, Tables, cells, key_type, kind, value_columns, value_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "sqlite:///"
 BUSY_SECONDS: Final = 30.0
+FROM_BYTES: Final[dict[str, Callable[[bytes], object]]] = {"text": bytes.decode, "number": int, "bytes": bytes}
 
 
 class SQLiteTables(Tables):
@@ -28,6 +30,7 @@ class SQLiteTables(Tables):
     options_table = "config_options"
     mark = "?"
     block = 50_000
+    serial = "id INTEGER PRIMARY KEY"
 
     def __init__(self, dsn: str) -> None:
         self.path = Path(unquote(dsn.removeprefix(SCHEME)))
@@ -52,21 +55,27 @@ class SQLiteTables(Tables):
         with self.connection(f"run {statement!r}") as connection:
             return connection.execute(statement, tuple(arguments)).fetchall()
 
+    def name(self, table: Table) -> str:
+        """See `Tables`."""
+        return f'"{DATABASE}.{table.name}"'
+
+    def types(self, table: Table) -> tuple[str, str]:
+        """See `Tables`."""
+        key = key_type(table)
+        return f"{key} COLLATE {table.collation}" if kind(key) == "text" else key, value_type(table)
+
     def create(self, table: Table) -> None:
         """See `Tables`; without the procedures: no series over SQL is measured here."""
-        name = _quoted(table)
-        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)}) COLLATE {table.collation}"
-        extras = EXTRAS if table.extras else ""
-        self.query(f"DROP TABLE IF EXISTS {name}")
-        self.query(f"CREATE TABLE {name} (k {key} NOT NULL PRIMARY KEY, v {value_type(table)}{extras})")
+        self.query(f"DROP TABLE IF EXISTS {self.name(table)}")
+        self.query(f"CREATE TABLE {self.name(table)} ({self.columns(table)})")
 
     def insert(self, table: Table, rows: list[tuple[bytes, bytes]]) -> None:
         """See `Tables`."""
-        number = table.keys.shape == "int"
-        with self.connection(f"fill the table {_quoted(table)}") as connection:
+        names = ["k", *value_columns(table)]
+        with self.connection(f"fill the table {self.name(table)}") as connection:
             connection.executemany(
-                f"INSERT INTO {_quoted(table)} (k, v) VALUES (?, ?)",
-                ((int(key) if number else key.decode(), value.decode()) for key, value in rows),
+                f"INSERT INTO {self.name(table)} ({', '.join(names)}) VALUES ({', '.join([self.mark] * len(names))})",
+                ([FROM_BYTES[of](each) for of, each in cells(table, row)] for row in rows),
             )
 
     def ddl(self, table: Table) -> str:
@@ -84,7 +93,3 @@ class SQLiteTables(Tables):
     def counters(self) -> dict[str, int]:
         """See `Tables`: a file counts nothing."""
         return {}
-
-
-def _quoted(table: Table) -> str:
-    return f'"{DATABASE}.{table.name}"'

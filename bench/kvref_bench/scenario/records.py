@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Table:
     """The table behind a scenario; native memcached has items of the same keys and values instead.
 
-    Its columns are `k` and `v`, with extras also `flags`, `cas` and `exp`.
+    Its columns are `k` and `v` (with several value columns also `v2` and so on), with extras also `flags`, `cas` and
+    `exp`.
 
     name: of the table in the database `kvref_bench`; mapping: of its row in `containers`.
     keys, values: what is in it when a point begins.
@@ -22,6 +23,11 @@ class Table:
         does.
     procedures: bodies of stored procedures by name, with the parameters `the_key` and `the_value`, of the columns'
         types; for statements as `CALL name(:key, :value)`.
+    key_type, value_type: SQL types of `k` and of each value column; "" derives them from keys and values.
+    index: name of the unique index on `k`; other than PRIMARY: a secondary one, and a serial number is the primary key.
+    more: definitions of further columns, each after a comma.
+    statements: SQL that changes the table after it is filled; `{table}`, `{containers}` and `{options}` are the names
+        of the table and of the configuration tables.
     """
 
     name: str
@@ -31,6 +37,11 @@ class Table:
     extras: bool = True
     collation: str = "latin1_bin"
     procedures: dict[str, str] = field(default_factory=dict)
+    key_type: str = ""
+    value_type: str = ""
+    index: str = "PRIMARY"
+    more: str = ""
+    statements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

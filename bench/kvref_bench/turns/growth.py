@@ -22,10 +22,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.peers import PeerSpec
 from kvref_bench.peers.base_tables import DATABASE
-from kvref_bench.peers.mysql_tables import CONTAINERS, MySQLTables
-from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.scenario.records import Table
-from kvref_bench.sql import login
 from kvref_bench.turns import cpus, loaded, report
 from kvref_testbed.targets import QUIET
 
@@ -49,6 +46,7 @@ TITLES: Final = {
 VERBS: Final = ("get", "set")
 MAPPING: Final = "default"
 TABLE: Final = "demo"
+COLUMNS: Final = "'k', 'v', 'flags', 'cas', 'exp', 'PRIMARY'"  # of `containers`
 KEY_BYTES: Final = 16
 FILLED: Final = 64 << 20  # bytes of values in a table, and in the requests that the generator makes before its clock
 POOL: Final = 1 << 18  # requests, more than a server of a large table answers in one measurement
@@ -81,7 +79,13 @@ class Place:
     @property
     def table(self) -> Table:
         """Return the table of its servers."""
-        return Table(TABLE, MAPPING, self._keys, self._values)
+        names = [_name(number) for number in range(1, self.mappings)]
+        rows = ", ".join(f"('{name}', '{DATABASE}', '{TABLE}', {COLUMNS})" for name in names)
+        return Table(
+            TABLE, MAPPING, self._keys, self._values,
+            more="".join(f", c{number} VARCHAR(20) DEFAULT 'of no mapping'" for number in range(self.columns)),
+            statements=(f"INSERT INTO {{containers}} VALUES {rows}",) if names else (),  # noqa: S608 - constants
+        )  # fmt: skip
 
     @property
     def _keys(self) -> Keys:
@@ -147,37 +151,7 @@ def opened(stack: ExitStack, target: str, place: Place) -> OpenPeer:
     if place.settings:
         peer.start(place.settings)
     peer.prepare(place.table)
-    if peer.has_tables and (place.mappings > 1 or place.columns):
-        _change(peer, place)
-        peer.start(place.settings)
     return peer
-
-
-def _change(peer: OpenPeer, place: Place) -> None:
-    """Add the mappings and the columns of a place to its tables."""
-    over_sql = peer.sql_dsn is not None
-    containers, table = (CONTAINERS, f"{DATABASE}.{TABLE}") if over_sql else ("containers", f'"{DATABASE}.{TABLE}"')
-    names = ", ".join(f"('{_name(number)}')" for number in range(1, place.mappings))
-    columns = [f"ADD COLUMN c{number} VARCHAR(20) DEFAULT 'of no mapping'" for number in range(place.columns)]
-    statements = []
-    if names:
-        rest = (
-            "db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column,"
-            " unique_idx_name_on_key"
-        )
-        row = f"FROM {containers}, names WHERE name = '{MAPPING}'"
-        values = names.replace("(", "ROW(") if over_sql else names
-        new = f"WITH names(new) AS (VALUES {values}) SELECT new, {rest} {row}"
-        statements.append(f"INSERT INTO {containers} (name, {rest}) {new}")
-    if over_sql and columns:
-        statements.append(f"ALTER TABLE {table} {', '.join(columns)}, ALGORITHM=INPLACE")
-    else:
-        statements += [f"ALTER TABLE {table} {column}" for column in columns]
-    assert peer.tables_dsn is not None, "it has tables"
-    doing, dsn = "change its tables", peer.tables_dsn
-    with MySQLTables(login.parse(dsn)).cursor(doing) if over_sql else SQLiteTables(dsn).connection(doing) as database:
-        for statement in statements:
-            database.execute(statement)
 
 
 def chosen(axes: str, servers: str, largest: int) -> dict[str, Axis]:

@@ -15,6 +15,7 @@ BLOCK: Final = "".join(
     random.Random(1).choices("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", k=1 << 16)  # noqa: S311 - filler
 )
 NUMBER_DIGITS: Final = 18
+SEPARATOR: Final = "|"
 
 
 def value(values: Values, key: bytes) -> bytes:
@@ -26,12 +27,20 @@ def value(values: Values, key: bytes) -> bytes:
     wanted = drawn if traced is None else traced
     if values.form == "number":
         return b"%d" % (int.from_bytes(digest[8:], "big") % 10 ** min(wanted, NUMBER_DIGITS))
+    text = _text(digest, wanted)
+    for number in range(1, values.columns):
+        place = wanted * number // values.columns
+        text = f"{text[:place]}{SEPARATOR}{text[place + 1 :]}"
+    return text.encode()
+
+
+def _text(digest: bytes, wanted: int) -> str:
     head = digest[8:].hex()
     if wanted <= len(head):
-        return head[:wanted].encode()
+        return head[:wanted]
     rest = wanted - len(head)
     start = int.from_bytes(digest[6:8], "big")
     text = BLOCK[start : start + rest]
     while len(text) < rest:
         text += BLOCK[: rest - len(text)]
-    return (head + text).encode()
+    return head + text

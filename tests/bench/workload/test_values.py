@@ -24,6 +24,16 @@ def test_fixed_sizes(size: int) -> None:
         assert len(set(made)) == 50
 
 
+@pytest.mark.parametrize("columns", [2, 3, 8])
+def test_a_value_of_several_columns_has_a_part_for_each(columns: int) -> None:
+    for name in NAMES[:50]:
+        made = value(Values((100, 100), columns=columns), name)
+        assert len(made) == 100
+        parts = made.split(b"|")
+        assert len(parts) == columns
+        assert all(part.isalnum() for part in parts)
+
+
 def test_a_value_is_that_of_its_key() -> None:
     values = Values((30, 200))
     assert [value(values, name) for name in NAMES[:99]] == [value(values, name) for name in NAMES[:99]]
