@@ -13,6 +13,7 @@ from kvref_bench.load.histogram import BINS, add, index
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Callable, Iterator, Sequence
 
 
@@ -71,12 +72,14 @@ class Plan:
     connect: opens one session, logged in and bound to its mapping; raises BenchError.
     exchanges: of a session of this worker, by its number from 0 on: endless, or as many as it has to do.
     reader: for other replies than the expected ones.
+    tls: with which sessions continue what `connect` opened; None: without TLS.
     """
 
     kinds: tuple[Kind, ...]
     connect: Callable[[], socket.socket]
     exchanges: Callable[[int], Iterator[Parts]]
     reader: Reader
+    tls: ssl.SSLContext | None = None
 
 
 Timing = Literal["service", "intended", "lag"]

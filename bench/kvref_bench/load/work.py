@@ -76,6 +76,9 @@ class Work:
     pool: keys in the exchanges that a worker makes before the clock and repeats.
     seed: of every draw.
     driver: `wire`: the generator's own sockets; or the name of a client library that `load.clients` knows.
+    expiry: seconds, which each storage command gives its row; 0: none.
+    login: `user:password` of each connection; "": none.
+    tls: file of the certificate that the server must have; "": no TLS.
     """
 
     keys: Keys
@@ -93,6 +96,9 @@ class Work:
     pool: int = 65536
     seed: int = 0
     driver: str = "wire"
+    expiry: int = 0
+    login: str = ""
+    tls: str = ""
 
 
 @dataclass(frozen=True, slots=True)

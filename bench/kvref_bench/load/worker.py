@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.work import Task
 
 
+SERVER_NAME: Final = "localhost"  # of the certificate of a server with TLS
 _SAMPLE: Final = 256  # exchanges from which the mean number of operations in one is taken
 
 
@@ -96,7 +97,8 @@ async def measure(task: Task, plan: Plan, channel: Channel) -> WorkerResult:
 def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
     mine = range(len(range(task.worker, task.work.sessions, task.workers)))
     # Several answers come in several pieces, and each would wake the worker: half of its CPU time at depth 16.
-    whole = task.work.depth * task.work.multiget > 1
+    # Behind TLS the kernel counts other bytes.
+    whole = task.work.depth * task.work.multiget > 1 and plan.tls is None
     if task.clock.rate is None:
         crowd = Crowd(Recorder(plan.kinds), plan.reader, whole=whole)
         return crowd, [Session(crowd, plan.exchanges(each)) for each in mine]
@@ -110,5 +112,8 @@ def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
 async def _connect(plan: Plan, session: Session) -> asyncio.Transport:
     opened = plan.connect()
     opened.settimeout(0)
-    transport, _ = await asyncio.get_running_loop().create_connection(lambda: session, sock=opened)
+    named = None if plan.tls is None else SERVER_NAME
+    transport, _ = await asyncio.get_running_loop().create_connection(
+        lambda: session, sock=opened, ssl=plan.tls, server_hostname=named
+    )
     return transport

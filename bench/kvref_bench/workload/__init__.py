@@ -10,6 +10,7 @@ Reading path: `keys` and `values`, `commands` (verbs and outcomes), `text` and `
 
 from __future__ import annotations
 
+import ssl
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,12 +44,13 @@ def plan_of(task: Task) -> Plan:
 
         return sql.plan_of(task)
     kinds = Kinds(work.verbs)
-    codec: Codec = Text() if work.protocol == "text" else Binary()
+    codec: Codec = Text(work.expiry) if work.protocol == "text" else Binary(work.expiry)
     return Plan(
         kinds=kinds.all,
         connect=partial(connect, task.address, work),
         exchanges=Exchanges(task, codec, kinds).of,
         reader=codec.reader(kinds, Fits(work.verbs, partial(_value_of, work))),
+        tls=ssl.create_default_context(cafile=work.tls) if work.tls else None,
     )
 
 

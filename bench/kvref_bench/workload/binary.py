@@ -26,13 +26,13 @@ REQUEST: Final = 0x80
 REPLY: Final = 0x81
 GET: Final = 0x00
 GETKQ: Final = 0x0D
+SASL: Final = 0x21
 _NOOP: Final = 0x0A
 _OPCODES: Final = {
     "get": GET, "gets": GET, "set": 0x01, "add": 0x02, "replace": 0x03, "delete": 0x04, "incr": 0x05,
     "decr": 0x06, "append": 0x0E, "prepend": 0x0F, "touch": 0x1C,
 }  # fmt: skip
 _EXTRAS: Final = {
-    **dict.fromkeys(("set", "add", "replace"), bytes(8)),  # flags, expiration
     # By 1, from 0 on; all ones: nothing is made of a key that is not there.
     **dict.fromkeys(("incr", "decr"), struct.pack(">QQI", 1, 0, 0xFFFFFFFF)),
     "touch": bytes(4),
@@ -66,7 +66,10 @@ class Frame(NamedTuple):
 
 
 class Binary:
-    """Encodes commands of the binary protocol."""
+    """Encodes commands of the binary protocol; expiry: seconds, of storage commands."""
+
+    def __init__(self, expiry: int = 0) -> None:
+        self._extras = _EXTRAS | dict.fromkeys(("set", "add", "replace"), struct.pack(">II", 0, expiry))
 
     def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
@@ -84,7 +87,7 @@ class Binary:
         [item] = items
         opcode = _OPCODES[verb]
         value = b"" if verb not in _NOT_STORED else PIECE if verb in ("append", "prepend") else item.value
-        request = frame(REQUEST, opcode, item.name, _EXTRAS.get(verb, b""), value, opaque=place)
+        request = frame(REQUEST, opcode, item.name, self._extras.get(verb, b""), value, opaque=place)
         outcome = expected(verb, there=item.there)
         status = _NOT_STORED[verb] if outcome == "not_stored" else _STATUS.get(outcome, 0)
         if status:

@@ -87,6 +87,8 @@ def _of_statements(work: Work, verbs: list[str]) -> str | None:
 def _of_commands(work: Work, verbs: list[str]) -> str | None:
     if work.protocol == "binary" and work.route == "bind":
         return "route bind: bind is a command of the text protocol; choose switch for the binary protocol"
+    if work.tls and (work.login or work.route in ("switch", "bind")):
+        return "tls: a connection sends nothing before its handshake; leave out login and the routes switch and bind"
     if work.route != "none" and not work.mapping:
         return f"route = {work.route!r} needs the name of a mapping; set mapping"
     unmapped = [verb for verb in verbs if verb in _UNMAPPED]

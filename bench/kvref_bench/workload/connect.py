@@ -8,7 +8,7 @@ from kvref.addresses import connect as open_connection
 from kvref.addresses import parse_address
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
-from kvref_bench.workload.binary import GET, HEADER, REQUEST, frame
+from kvref_bench.workload.binary import GET, HEADER, REQUEST, SASL, frame
 
 if TYPE_CHECKING:
     import socket
@@ -27,7 +27,7 @@ def connect(address: str, work: Work) -> socket.socket:
     address: HOST:PORT or unix:PATH.
 
     Raises:
-        BenchError: no server answers there, or it does not have the mapping.
+        BenchError: no server answers there, it rejects the login, or it does not have the mapping.
     """
     try:
         opened = open_connection(parse_address(address).socket_address, _SECONDS)
@@ -35,11 +35,30 @@ def connect(address: str, work: Work) -> socket.socket:
         cause = cause_of(error)
         raise BenchError(f"no connection to {address}: {cause}; start the endpoint or give another") from error
     try:
+        _log_in(opened, address, work)
         _go_to_mapping(opened, address, work)
     except BaseException:
         opened.close()
         raise
     return opened
+
+
+def _log_in(opened: socket.socket, address: str, work: Work) -> None:
+    """Authenticate as memcached's `protocol.txt` and SASL PLAIN have it."""
+    if not work.login:
+        return
+    user, _, password = (part.encode() for part in work.login.partition(":"))
+    if work.protocol == "text":
+        words = b"%b %b" % (user, password)
+        request = b"set login 0 0 %d\r\n%b\r\n" % (len(words), words)
+        reply = _ask(opened, address, request, lambda received: received.endswith(b"\r\n"))
+        good = reply == b"STORED\r\n"
+    else:
+        request = frame(REQUEST, SASL, b"PLAIN", value=b"\0%b\0%b" % (user, password))
+        reply = _ask(opened, address, request, _is_frame)
+        good = reply[6:8] == b"\0\0"
+    if not good:
+        raise BenchError(f"{address} rejects the login of {user.decode()}: {reply[:80]!r}; give one of its --auth-file")
 
 
 def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:

@@ -50,7 +50,10 @@ class Read(NamedTuple):
 
 
 class Text:
-    """Encodes commands of the text protocol."""
+    """Encodes commands of the text protocol; expiry: seconds, of storage commands."""
+
+    def __init__(self, expiry: int = 0) -> None:
+        self._expiry = expiry
 
     def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
@@ -72,7 +75,7 @@ class Text:
         if verb == "delete":
             return b"delete %b\r\n" % item.name, reply
         data = PIECE if verb in ("append", "prepend") else item.value
-        return b"%b %b 0 0 %d\r\n%b\r\n" % (verb.encode(), item.name, len(data), data), reply
+        return b"%b %b 0 %d %d\r\n%b\r\n" % (verb.encode(), item.name, self._expiry, len(data), data), reply
 
     def reader(self, kinds: Kinds, fits: Fits) -> TextReader:
         """Return what reads other replies; see `Codec`."""

@@ -12,6 +12,9 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.records import Exchange
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.workload import plan_of
+from kvref_bench.workload.binary import Binary
+from kvref_bench.workload.commands import Item
+from kvref_bench.workload.text import Text
 
 from .player import task
 
@@ -106,6 +109,8 @@ def test_verbs_are_drawn_by_weight() -> None:
         ({"route": "each", "mapping": "m", "verbs": {"delete": 1.0}}, "delete takes no @@mapping"),
         ({"route": "bind", "mapping": "m", "protocol": "binary"}, "choose switch"),
         ({"route": "each", "mapping": "m", "keys": Keys(9, length=250)}, "keys of 254 bytes"),
+        ({"tls": "cert.pem", "route": "bind", "mapping": "m"}, "sends nothing before its handshake"),
+        ({"tls": "cert.pem", "login": "user:password"}, "sends nothing before its handshake"),
         ({"protocol": "mysql"}, "statements has none for get"),
         ({"protocol": "mysql", "statements": {"get": "SELECT :key"}, "route": "bind"}, "is of memcached"),
     ],
@@ -114,6 +119,16 @@ def test_what_does_not_go_together_is_reported(change: dict[str, Any], words: st
     with pytest.raises(BenchError) as error:
         plan_of(task(replace(WORK, **change)))
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("codec", "expiry"), [(Text(3600), b" 0 3600 5\r\n"), (Binary(3600), b"\0\0\0\0\0\0\x0e\x10key")]
+)
+def test_storage_commands_have_the_expiry(codec: Text | Binary, expiry: bytes) -> None:
+    item = Item(b"key", b"value", there=True)
+    for verb in ("set", "add", "replace"):
+        assert expiry in codec.ask(verb, [item])[0]
+    assert expiry not in codec.ask("get", [item])[0]
 
 
 def test_nobody_listens() -> None:
