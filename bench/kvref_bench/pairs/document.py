@@ -28,8 +28,8 @@ HEAD: Final = (
 Document = dict[str, Any]
 
 
-def begin(settings: Settings) -> Document:
-    """Make the document of a run without rows."""
+def begin(settings: Settings, **more: Any) -> Document:
+    """Make the document of a run without results. more: its lists; none: `rows`."""
     given = {
         "server_cpus": sorted(settings.where.servers),
         "client_cpus": sorted(settings.where.clients),
@@ -40,7 +40,7 @@ def begin(settings: Settings) -> Document:
         "kvref": list(settings.kvref),
         "value_bytes": VALUE,
     }
-    return report.begin(given, rows=[], skipped=[])
+    return report.begin(given, **more or {"rows": []}, skipped=[])
 
 
 def add(document: Document, measured: Measured) -> None:
@@ -51,7 +51,7 @@ def add(document: Document, measured: Measured) -> None:
         return
     ratios = [ours.per_second / theirs.per_second for ours, theirs in measured.pairs]
     cpu = [_cpu(ours) / _cpu(theirs) for ours, theirs in measured.pairs]
-    ratio, sides = _spread(ratios), list(zip(*measured.pairs, strict=True))
+    ratio, sides = report.spread(ratios), list(zip(*measured.pairs, strict=True))
     limit = BUSY * len(document["settings"]["client_cpus"])
     document["rows"].append({
         **{name: getattr(row, name) for name in ("name", "work", "target", "unit", "durable")},
@@ -59,7 +59,7 @@ def add(document: Document, measured: Measured) -> None:
         "theirs": row.theirs.what,
         "ratio": ratio,
         "reached": ratio["median"] >= row.target,
-        "cpu_ratio": _spread(cpu),
+        "cpu_ratio": report.spread(cpu),
         "generator_is_limit": any(statistics.median(done.client for done in side) > limit for side in sides),
         "servers": measured.facts,
         "pairs": [dict(zip(SIDES, map(asdict, both), strict=True)) for both in measured.pairs],
@@ -113,7 +113,3 @@ def _rate(side: Sequence[Document], unit: str) -> str:
 
 def _cpu(done: Done) -> float:
     return sum(done.server.values())
-
-
-def _spread(numbers: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(numbers), "min": min(numbers), "max": max(numbers)}

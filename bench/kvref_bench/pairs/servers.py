@@ -6,12 +6,9 @@ it, the plugin accesses it, and SQL queries go to it.
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
-import threading
-import urllib.request
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -25,7 +22,7 @@ from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.processes import listening
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
-from kvref_bench.turns import cpus
+from kvref_bench.turns import cpus, serving
 from kvref_testbed.targets import QUIET, MissingError, kvref_server
 from kvref_testbed.targets.ports import free_port
 
@@ -113,32 +110,16 @@ class Servers:
         options += ("--metrics", metrics) if metrics else ()
         database = self.get(recipe.over) if recipe.over else None
         kvref = self._stack.enter_context(kvref_server("kvref", options, database.dsn if database else None, python))
-        if not kvref.start():
-            raise BenchError("kvref serve refuses its options or its tables: see its log")
+        serving.start(kvref, None if database else self._table, self._progress)
         address, pids = "{}:{}".format(*kvref.address), {}
         if database is not None:
             facts, pids = {**database.facts, **facts}, dict(database.pids)
         else:
-            tables = SQLiteTables(f"{SCHEME}{kvref.file}")
-            tables.create(self._table)
-            tables.map(self._table)
-            tables.fill(self._table, self._progress)
-            if not kvref.reload():
-                raise BenchError("kvref serve refuses its table: see its log")
-            facts |= {"sqlite_synchronous": SYNCHRONOUS, **tables.variables()}
+            facts |= {"sqlite_synchronous": SYNCHRONOUS, **SQLiteTables(f"{SCHEME}{kvref.file}").variables()}
         if metrics:
-            self._scrape(metrics)
+            serving.scrape(self._stack, metrics)
         version = {"version": wire.version(address)}
         return Server("", address, database.sql if database else None, listening(kvref=address) | pids, facts | version)
-
-    def _scrape(self, metrics: str) -> None:
-        over = threading.Event()
-        # Not on the processors of the servers, where this thread is now.
-        elsewhere = set(range(os.cpu_count() or 1)) - os.sched_getaffinity(0)
-        scraper = threading.Thread(target=_scrape, args=(metrics, elsewhere, over))
-        scraper.start()
-        self._stack.callback(scraper.join)
-        self._stack.callback(over.set)
 
     def _filled(self, target: str, options: tuple[str, ...] = ()) -> tuple[str, str | None]:
         peer = self._stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), self._progress))
@@ -218,11 +199,3 @@ def _compiled(python: Path | None) -> tuple[Path, dict[str, str]]:
     if not version.endswith("compiled"):
         raise BenchError(f"--compiled: {python} has {version}, which is not compiled")
     return python, {"build": version}
-
-
-def _scrape(metrics: str, processors: set[int], over: threading.Event) -> None:
-    """Read the metrics each second until it is over."""
-    os.sched_setaffinity(0, processors)
-    while not over.wait(1.0):
-        with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as reply:
-            reply.read()

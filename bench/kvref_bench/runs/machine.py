@@ -55,6 +55,8 @@ def runtime() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
+        "build": " ".join(platform.python_build()),
+        "compiler": platform.python_compiler(),
         **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
     }
 

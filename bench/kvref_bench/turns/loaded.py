@@ -7,7 +7,7 @@ import os
 import resource
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Work
 
+_T = TypeVar("_T")
 SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
 SWEEP_BYTES: Final = 1 << 18
 SWEEP_SECONDS: Final = 600.0  # at most
@@ -124,9 +125,9 @@ def generator(where: cpus.Split) -> Iterator[Engine]:
         yield engine
 
 
-def in_turn(names: Sequence[str], turn: int) -> list[str]:
+def in_turn(servers: Sequence[_T], turn: int) -> list[_T]:
     """Return the servers in the order of a turn: forth and back."""
-    return list(names[:: 1 if turn % 2 == 0 else -1])
+    return list(servers[:: 1 if turn % 2 == 0 else -1])
 
 
 def allow_connections(count: int | None = None) -> None:

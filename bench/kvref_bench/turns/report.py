@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -48,6 +49,7 @@ def begin(settings: Mapping[str, Any], **more: Any) -> Document:
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.public(machine.machine()),
         "kvref": kvref.stdout.strip(),
+        "runtime": machine.runtime(),
         "tool": machine.public(machine.tool(sys.argv)),
         "settings": dict(settings),
         **more,
@@ -73,6 +75,11 @@ def read(path: Path, *keys: str) -> Document:
     if not isinstance(found, dict) or found.get("version") != VERSION or not any(key in found for key in keys):
         raise BenchError(f"{path} holds no {' or '.join(keys)} of version {VERSION}: measure again")
     return found
+
+
+def spread(numbers: Sequence[float]) -> dict[str, float]:
+    """Return the median, the smallest and the largest of some numbers."""
+    return {"median": statistics.median(numbers), "min": min(numbers), "max": max(numbers)}
 
 
 def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

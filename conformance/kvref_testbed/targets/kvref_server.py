@@ -207,13 +207,16 @@ class KvrefServer(Restartable):
         """Return host and port."""
         return LOOPBACK, self._port
 
-    def start(self, settings: Sequence[str] = ()) -> bool:
+    def start(self, settings: Sequence[str] = (), config: Path | None = None) -> bool:
         """Start on the store as it is, a new one if there is no file; False when it refuses the configuration and ends.
 
-        settings: NAME=VALUE, as `kvref serve --set` takes them. Raises TargetError when it ends otherwise.
+        settings: NAME=VALUE, as `kvref serve --set` takes them. config: a configuration file with a `[[listener]]` at
+        `address` without TLS and authentication; None: that is the only listener. Raises TargetError when it ends
+        otherwise.
         """
         listen = f"{LOOPBACK}:{self._port}"
-        command = [*self._start, "serve", "--listen", listen, "--store", self._store]
+        listeners = ["--listen", listen] if config is None else ["--config", str(config)]
+        command = [*self._start, "serve", *listeners, "--store", self._store]
         command += [*NEW_FILE, *self._options]
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
