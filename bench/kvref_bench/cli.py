@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,11 +30,15 @@ from kvref_bench.pairs.measure import Settings
 from kvref_bench.pairs.measure import measure as measure_pairs
 from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, folder, verdict
+from kvref_bench.setups import document as setups_document
+from kvref_bench.setups import entries
+from kvref_bench.setups.measure import measure as measure_setups
 from kvref_bench.turns import cpus, growth, idle, loaded, report, staleness
 from kvref_testbed.targets import Terminal, catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
 
     from kvref_bench.experiment import Outcome
     from kvref_bench.turns.report import Column, Point
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
     Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 INTERRUPTED: Final = 130
+# The tables of documents, by what a document has.
+TABLES: Final = {"rows": documents.table, "setups": setups_document.table, "axes": growth.table}
 PATH: Final = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -323,34 +330,60 @@ def _show(points: Sequence[Point], columns: Sequence[Column], file: Path | None,
     click.echo(report.table(points, columns), nl=False)
 
 
+def _pairs(seconds: float, warmup: float, keys: int) -> Decorator:
+    """Return the options of commands that measure in pairs, see `_settings`."""
+    return _options(
+        _number("--pairs", 5, "Pairs of each."),
+        _number("--seconds", seconds, "Of each measurement.", low=0.5),
+        _number("--warmup", warmup, "Seconds before each.", low=0),
+        _number("--keys", keys, "Keys in the table.", low=128),
+        _processors,
+        click.option("--kvref-option", "kvref", multiple=True, help="Further option of `kvref serve`. Repeatable."),
+        _json,
+    )
+
+
+def _settings(server_cpus: str, client_cpus: str, **given: Any) -> Settings:
+    return Settings(cpus.split(server_cpus, client_cpus), **given)
+
+
+def _measure(module: ModuleType, settings: Settings, file: Path | None, results: Callable[..., Iterator[Any]]) -> None:
+    """Measure, write the document of a module after each result, and print its table."""
+    loaded.allow_connections()
+    made = module.begin(settings)
+    with Terminal() as progress:
+        for measured in results(settings, _say, progress):
+            module.add(made, measured)
+            if file is not None:
+                report.write(made, file)
+    click.echo(module.table(made), nl=False)
+
+
 @command.command()
 @click.option("--rows", "names", metavar="NAME[,NAME...]", help="Rows to measure.  [default: all]")
-@_number("--pairs", 5, "Pairs of each row.")
-@_number("--seconds", 10.0, "Of each measurement.", low=0.5)
-@_number("--warmup", 1.0, "Seconds before each.", low=0)
-@_number("--keys", rows.COUNT, "Keys in the table.", low=128)
-@_processors
-@click.option("--kvref-option", "options", multiple=True, help="Further option of `kvref serve`. Repeatable.")
+@_pairs(10.0, 1.0, rows.COUNT)
 @click.option("--compiled", "venv", type=DIRECTORY, help="Environment of `.ci/build venv`, for the rows compiled-*.")
-@_json
-def pairs(names: str | None, file: Path | None, server_cpus: str, client_cpus: str, **given: Any) -> None:
+def pairs(names: str | None, file: Path | None, venv: Path | None, **given: Any) -> None:
     """Compare kvref with the plugin, memcached and SQL in interleaved pairs.
 
     Servers have one processor, the generator another. kvref_bench/pairs/rows.toml has the rows.
     """
     chosen = rows.chosen(names)
-    where = cpus.split(server_cpus, client_cpus)
-    compiled = given["venv"] and given["venv"].absolute() / "bin" / "python"
-    numbers = {name: given[name] for name in ("pairs", "seconds", "warmup", "keys")}
-    settings = Settings(where, kvref=given["options"], compiled=compiled, **numbers)
-    loaded.allow_connections()
-    made = documents.begin(settings)
-    with Terminal() as progress:
-        for measured in measure_pairs(chosen, settings, _say, progress):
-            documents.add(made, measured)
-            if file is not None:
-                report.write(made, file)
-    click.echo(documents.table(made), nl=False)
+    settings = _settings(compiled=venv and venv.absolute() / "bin" / "python", **given)
+    _measure(documents, settings, file, partial(measure_pairs, chosen))
+
+
+@command.command("setups")
+@click.option("--only", "names", metavar="NAME[,NAME...]", help="Set-ups to measure.  [default: all]")
+@click.option("--store", type=click.Choice(list(entries.STORES)), help="Only over this store.  [default: both]")
+@_pairs(1.0, 0.3, 10_000)
+def set_ups(names: str | None, store: str | None, file: Path | None, **given: Any) -> None:
+    """Measure what each set-up costs relative to the demo table, in interleaved pairs.
+
+    CPU time of kvref for a get and for a set. kvref_bench/setups/setups.toml has the set-ups.
+    """
+    chosen = entries.chosen(names, (store,) if store else tuple(entries.STORES))
+    _measure(setups_document, _settings(**given), file, partial(measure_setups, chosen))
 
 
 @command.command("growth")
@@ -445,9 +478,9 @@ def start(times: int, file: Path | None) -> None:
 @click.argument("file", type=PATH)
 @click.option("--into", metavar="PAGE", type=PATH, help="Put the table between the markers of the file's name there.")
 def table(file: Path, into: Path | None) -> None:
-    """Print the table of a FILE that pairs or growth wrote."""
-    found = report.read(file, "rows", "axes")
-    text = documents.table(found) if "rows" in found else growth.table(found)
+    """Print the table of a FILE that pairs, setups or growth wrote."""
+    found = report.read(file, *TABLES)
+    text = next(table for key, table in TABLES.items() if key in found)(found)
     if into is None:
         click.echo(text, nl=False)
         return

@@ -100,6 +100,7 @@ def test_a_session_sees_its_own_writes_through_secondaries(tmp_path: Path) -> No
         (["growth", "--axes", "rows,size"], "no axes size: choose among rows, values"),
         (["growth", "--servers", "mysql"], "no servers mysql: choose among kvref-sqlite"),
         (["growth", "--axes", "rows", "--largest", "10000"], "fewer than 2 points of rows up to 10000"),
+        (["setups", "--only", "demo,int"], "no set-ups int: choose among demo, profile-mysql-8.0"),
         (["pairs", "--rows", "get-9"], "no rows get-9: choose among mixed-plugin"),
         (["pairs", "--server-cpus", "0", "--client-cpus", "0"], "keep them apart"),
         (["table", "none.json"], "none.json cannot be read"),
@@ -117,7 +118,7 @@ def test_a_table_of_another_document_is_refused(tmp_path: Path) -> None:
         file.write_text(content)
         done = bench("table", str(file))
         assert done.exit_code == 2
-        assert "holds no rows or axes of version 1" in done.output
+        assert "holds no rows or setups or axes of version 1" in done.output
     page = tmp_path / "page.md"
     file.write_text(json.dumps(report.read(Path("bench/results/pairs.json"), "rows")))
     page.write_text("no marker")
