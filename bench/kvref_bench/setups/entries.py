@@ -23,6 +23,7 @@ KEY_BYTES: Final = 16
 VALUE_BYTES: Final = 100
 SESSIONS: Final = 8
 DEPTH: Final = 16
+POOL: Final = 1 << 14  # requests, which the generator encodes before each measurement
 LIMIT: Final = 1.5
 LOGIN: Final = "bench:bench"
 
@@ -63,7 +64,7 @@ class Setup:
     def requests(self, count: int, verb: str, seed: int = 0) -> Work:
         """Return the requests of one verb for a table with so many rows."""
         fixed = Work(self._keys(count), self._values, {verb: 1.0}, mapping=MAPPING, sessions=SESSIONS, depth=DEPTH)
-        return replace(fixed, seed=seed, **self.work)
+        return replace(fixed, pool=POOL, seed=seed, **self.work)
 
     def _keys(self, count: int) -> Keys:
         # With a write batch, sessions with the same keys would wait for each other.
