@@ -1,4 +1,4 @@
-"""The tables and the chart of measured speed, from `bench/results/pairs*.json`: the one source of speed figures.
+"""The tables and the chart of measured speed, from `bench/results/pairs*.json` and `setups.json`.
 
     PYTHONPATH=docs python -m generators.speed          # writes docs/_static/speed.svg
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from generators.svg import FAINT, text
 from kvref_bench.pairs.document import table
+from kvref_bench.setups import document as setups
 from kvref_bench.turns import report
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ OURS, OTHER = "#c2500a", "#7a828c"
 
 
 def pages() -> Mapping[str, str]:
-    """Return the set-up and the tables, which `reference/speed.md` includes."""
+    """Return the set-up and the tables, which `reference/speed.md` and `setups.md` include."""
     document = _document()
     settings, machine = document["settings"], document["machine"]
     said = (
@@ -52,9 +53,11 @@ def pages() -> Mapping[str, str]:
         f" {settings['pairs']} pairs of {settings['seconds']:g} s; {settings['keys']:,} keys; values of"
         f" {settings['value_bytes']} bytes; measured {document['made'][:10]}.\n"
     )
+    costs = report.read(RESULTS.with_name("setups.json"), "setups")
+    set_ups = f"{setups.table(costs)}\n{setups.absent(costs)}"
     results = {path.stem: report.read(path, "rows") for path in sorted(RESULTS.parent.glob("pairs*.json"))}
     tables = {f"reference/generated/speed-{name}.txt": table(document) for name, document in results.items()}
-    return {"reference/generated/speed-setup.txt": said, **tables}
+    return {"reference/generated/speed-setup.txt": said, "reference/generated/setups.txt": set_ups, **tables}
 
 
 def chart() -> str:

@@ -13,7 +13,8 @@ from support import answer
 
 ROOT = Path(__file__).parents[2]
 RUNS = sorted((ROOT / "notebooks" / "data" / "laptop").glob("*/run.json"))
-PAIRS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
+RESULTS = ROOT / "bench" / "results"
+PAIRS = [*sorted(RESULTS.glob("pairs*.json")), RESULTS / "setups.json"]
 PLUGINS = {"mysql-5.6-plugin", "mysql-8.0-plugin"}
 STORES = {"kvref-sqlite", "kvref-mysql-8.0"}
 
@@ -42,7 +43,9 @@ def test_a_run_of_the_notebooks_measured_this_version(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
 def test_a_table_of_speed_measured_this_version(path: Path) -> None:
-    assert minor(record(path)["tool"]["version"]) >= minor(__version__), f"kvref bench pairs writes {path.name}"
+    assert minor(record(path)["tool"]["version"]) >= minor(__version__), (
+        f"kvref bench pairs and setups write {path.name}"
+    )
 
 
 def test_the_runs_of_the_notebooks_have_both_plugins_and_both_stores() -> None:
