@@ -362,14 +362,14 @@ def _measure(module: ModuleType, settings: Settings, file: Path | None, results:
 @command.command()
 @click.option("--rows", "names", metavar="NAME[,NAME...]", help="Rows to measure.  [default: all]")
 @_pairs(10.0, 1.0, rows.COUNT)
-@click.option("--compiled", "venv", type=DIRECTORY, help="Environment of `.ci/build venv`, for the rows compiled-*.")
+@click.option("--other", "venv", type=DIRECTORY, help="Environment with another kvref, for the rows other-*.")
 def pairs(names: str | None, file: Path | None, venv: Path | None, **given: Any) -> None:
     """Compare kvref with the plugin, memcached and SQL in interleaved pairs.
 
     Servers have one processor, the generator another. kvref_bench/pairs/rows.toml has the rows.
     """
     chosen = rows.chosen(names)
-    settings = _settings(compiled=venv and venv.absolute() / "bin" / "python", **given)
+    settings = _settings(other=venv and venv.absolute() / "bin" / "python", **given)
     _measure(documents, settings, file, partial(measure_pairs, chosen))
 
 

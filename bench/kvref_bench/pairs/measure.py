@@ -41,7 +41,7 @@ class Settings:
 
     where: who runs on which processor. pairs: of each row, 1 or more.
     seconds: of each measurement; warmup: before each. keys: rows of the table.
-    kvref: further options of `kvref serve`. compiled: Python of a compiled kvref; None: there is none.
+    kvref: further options of `kvref serve`. other: Python of another kvref; None: there is none.
     """
 
     where: Split
@@ -50,7 +50,7 @@ class Settings:
     warmup: float = 1.0
     keys: int = COUNT
     kvref: tuple[str, ...] = ()
-    compiled: Path | None = None
+    other: Path | None = None
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def _row(
     names = [side.server for side in sides]
     with ExitStack() as stack:
         say(f"{row.name}: starting {' and '.join(dict.fromkeys(names))}")
-        given = (settings.kvref, progress, settings.compiled)
+        given = (settings.kvref, progress, settings.other)
         servers = boot(stack, names, row.table(settings.keys), where, *given)
         for server in servers.values():
             if row.durable:

@@ -93,14 +93,15 @@ class Recipe:
 
     what: it is in the table's words. kind: `kvref`, `mysqld` (with the plugin), `sql` (the same over SQL, through its
     socket), `memcached` or `floor`. over: the server behind it; "": kvref has a SQLite file.
-    options: of `kvref serve`, or of the server. compiled: kvref is. scraped: its metrics are read each second.
+    options: of `kvref serve`, or of the server. other: of another environment.
+    scraped: its metrics are read each second.
     """
 
     what: str
     kind: str = "kvref"
     over: str = ""
     options: tuple[str, ...] = ()
-    compiled: bool = False
+    other: bool = False
     scraped: bool = False
 
 

@@ -76,14 +76,14 @@ class Servers:
     """Boots the servers of a row when they are first used; each once.
 
     table: the table of each server. options: further options of `kvref serve`.
-    compiled: Python of a compiled kvref; None: there is none.
+    other: Python of another kvref; None: there is none.
     """
 
     def __init__(
-        self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress, compiled: Path | None
+        self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress, other: Path | None
     ) -> None:
         self._stack = stack
-        self._compiled = compiled
+        self._other = other
         self._options = tuple(options)
         self._table = table
         self._progress = progress
@@ -104,7 +104,7 @@ class Servers:
 
     def _kvref(self, recipe: Recipe) -> Server:
         """Start kvref over SQLite, or over the server that the recipe names."""
-        python, facts = _compiled(self._compiled) if recipe.compiled else (None, {})
+        python, facts = _other(self._other) if recipe.other else (None, {})
         options = (*self._options, *recipe.options)
         metrics = f"{LOOPBACK}:{free_port()}" if recipe.scraped else ""
         options += ("--metrics", metrics) if metrics else ()
@@ -163,19 +163,19 @@ def boot(
     where: frozenset[int],
     options: Sequence[str] = (),
     progress: Progress = QUIET,
-    compiled: Path | None = None,
+    other: Path | None = None,
 ) -> dict[str, Server]:
     """Boot servers on some processors, all with one table; they end with the stack.
 
     Args:
         stack: ends them. names: which. table: what each has. where: their processors.
         options: further ones of `kvref serve`. progress: of what is downloaded, booted and filled.
-        compiled: Python of a compiled kvref, for the servers that need it.
+        other: Python of another kvref, for the servers that need it.
 
     Raises as `Servers.get`.
     """
     with cpus.on(where):
-        servers = Servers(stack, table, options, progress, compiled)
+        servers = Servers(stack, table, options, progress, other)
         return {name: servers.get(name) for name in names}
 
 
@@ -186,16 +186,10 @@ def require_durable(server: Server) -> None:
         raise BenchError(f"{server.name} is not durable as agreed: {wrong} instead of {DURABLE}")
 
 
-def _compiled(python: Path | None) -> tuple[Path, dict[str, str]]:
-    """Return the Python of a compiled kvref, and its version as a fact.
-
-    Raises:
-        MissingError: none is given. BenchError: its kvref is not compiled.
-    """
+def _other(python: Path | None) -> tuple[Path, dict[str, str]]:
+    """Return the Python of another kvref, and its version as a fact; raises MissingError if none is given."""
     if python is None:
-        raise MissingError("no compiled kvref: make one with `bash .ci/build venv VENV` and give --compiled VENV")
+        raise MissingError("no other kvref: give --other VENV, an environment with another version")
     command = [str(python), "-P", "-m", "kvref", "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    if not version.endswith("compiled"):
-        raise BenchError(f"--compiled: {python} has {version}, which is not compiled")
     return python, {"build": version}
