@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from kvref.engine.cache.memory import Pending
 from kvref.engine.operations import Commit, FixSnapshot, LockWaitError, Operation, RollBack
 from kvref.engine.rules import Rules
+from kvref.protocol.commands import Arithmetic
 
 
 @dataclass(slots=True)
@@ -24,6 +26,13 @@ class Limits:
 
     def full(self, reads: int, writes: int) -> bool:
         return reads >= self.reads or writes >= self.writes
+
+
+class Ending(Enum):
+    """How a counted write ends the transaction of its connection."""
+
+    COMMIT = auto()
+    ROLL_BACK = auto()
 
 
 class Batch:
@@ -54,17 +63,29 @@ class Batch:
         """Return whether each read is a separate batch with nothing to commit (idle-037), which needs no count."""
         return self._limits.reads == 1 and not self.writes
 
+    def reads_of(self, keys: int) -> int:
+        """Return as how many reads a get of some keys counts, none of them a range or the name of a mapping alone."""
+        return keys if self._rules.counts_each_key else 1
+
+    def fills(self, *, reads: int = 0, writes: int = 0) -> bool:
+        """Return whether so many further reads and writes fill the batch."""
+        return self._limits.full(self.reads + reads, self.writes + writes)
+
     def read(self) -> Generator[Operation, Any, str | None]:
         """Count a read; returns why a full batch could not be committed, None where all is well."""
-        self.reads += 1
-        return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
+        return (yield from self.commit()) if self.count_read() else None
 
-    def read_apart(self) -> None:
-        """Count a read that is in no transaction, before any write: no commit is due where it fills the batch."""
+    def count_read(self) -> bool:
+        """Count a read; return whether it fills the batch, which is to be committed then."""
         self.reads += 1
-        if self._limits.full(self.reads, self.writes):
-            self._pending.committed()
-            self.reset()
+        return self._limits.full(self.reads, self.writes)
+
+    def read_apart(self, count: int = 1) -> None:
+        """Count reads that are in no transaction, before any write: no commit is due where they fill the batch."""
+        for _ in range(count):
+            if self.count_read():
+                self._pending.committed()
+                self.reset()
 
     def write(self) -> Generator[Operation, Any, None]:
         """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
@@ -76,17 +97,38 @@ class Batch:
         if fixes and self._limits.writes > 1:
             yield FixSnapshot()
 
+    def write_without_snapshot(self) -> None:
+        """Begin a write where no snapshot is kept, so that it renews and fixes none."""
+        self._wrote = self._cursor = True
+
     def wrote(self, *, failed: bool) -> Generator[Operation, Any, str | None]:
         """Count a write, failed if it was not stored or deleted; returns why a full batch could not be committed."""
+        match self.count_write(failed=failed):
+            case Ending.COMMIT:
+                return (yield from self.commit())
+            case Ending.ROLL_BACK:
+                yield RollBack()
+                self.reset()
+        return None
+
+    def count_write(self, *, failed: bool) -> Ending | None:
+        """Count a write, see `wrote`; return how the transaction is to end now, None: it goes on.
+
+        After `ROLL_BACK`, the caller calls `reset`.
+        """
         self.writing = False
         if not failed:
             self.writes += 1
-            return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
-        if self._rules.failure_discards or not self.writes:
-            # tx:wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
-            yield RollBack()
-            self.reset()
-        return None
+            return Ending.COMMIT if self._limits.full(self.reads, self.writes) else None
+        # tx:wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
+        return Ending.ROLL_BACK if self._rules.failure_discards or not self.writes else None
+
+    def counts_failed(self, command: object) -> bool:
+        """Return whether a command counts as a write that has not failed, whatever it does: in the plugin each incr.
+
+        Seen as tx:wbatch-034.
+        """
+        return isinstance(command, Arithmetic) and self._rules.failure_discards
 
     def commit(self) -> Generator[Operation, Any, str | None]:
         """Commit what is open.

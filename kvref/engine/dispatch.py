@@ -132,8 +132,8 @@ def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
 
 
 def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> bool:
-    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (tx:wbatch-034)."""
-    if isinstance(command, c.Arithmetic) and session.rules.failure_discards:
+    """Return whether a write counts in its batch: one that has written, and those that always count."""
+    if session.batch.counts_failed(command):
         return True
     if isinstance(reply, r.Meta):
         return reply.code is r.MetaCode.DONE
