@@ -100,8 +100,8 @@ class Planner(Planning):
         self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, verbs, self.fresh)
         if not self._counts:
             self.frames.counting = lambda: self._counting().frames
-        meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)
-        return meta.planners | {
+        self._meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)
+        return self._meta.planners | {
             verb: planner
             for record, planner, verbs in families
             if self._words.runs(record)
@@ -175,6 +175,8 @@ class Planner(Planning):
                 break
         if self._direct or self._misses:
             self._settle_direct()
+        self.direct_reads += self._meta.direct_reads
+        self._meta.direct_reads = 0
         if not slots.planned:
             if len(work.plans) > planned:
                 self._scheduler.add(work, slots)
@@ -251,6 +253,7 @@ class Planner(Planning):
         else:
             if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
                 self._misses += len(sought) - len(hits)
+                self._further += 0 if self._counts_each_key else len(sought) - 1
                 self._direct += [word for word in sought if word in known]
                 hits.append(END)
                 slots.reply(b"".join(hits))

@@ -34,6 +34,9 @@ class Bound:
         events: accesses of the decided commands.
         effects: what else the decided commands do once they are carried out.
         refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
+        writing: the command that is decided has come so far that it counts as a write of its batch, failed or not; the
+            deciders set it where the steps of the command call `Batch.write`, and whoever has batches resets it.
+        succeeded: whether it counts as a write that has not failed; None: if it writes. Set and reset alike.
         undo: what takes back the marks that the decided commands have set.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
         next_cas: takes a cas number, as the column keeps it; None without cas column.
@@ -50,6 +53,8 @@ class Bound:
         self.events: list[Event] = []
         self.effects: list[Callable[[], None]] = []
         self.refused_cas = 0
+        self.writing = False
+        self.succeeded: bool | None = None
         self.undo: list[Callable[[], None]] = []
         self.counters = session.shared.counters
         self.accesses = session.shared.marks.log(mapping)

@@ -105,6 +105,7 @@ class MetaWrites(MetaReads):
     def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg with T or N."""
         bound = self._bound
+        bound.writing = True
         new: CachedRow | None = None
         parameters: Parameters | None = None
         found = None if bound.is_missing(row) else self._found(row, word)
@@ -114,6 +115,7 @@ class MetaWrites(MetaReads):
             if new is not None and not bound.is_missing(new):
                 row, found = new, self._found(new, word)
         created = new is not None
+        bound.succeeded = found is not None
         if command.exptime is None or found is None:
             return encode(command, self._shown(command, found, created=created)), new, parameters
         bound.counted.append(gets.TOUCHED)
@@ -140,9 +142,10 @@ class MetaWrites(MetaReads):
         return encode(command, r.Meta(_CODES[shown], r.MetaItem(cas=cas))), new, parameters
 
     def delete(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
+        bound = self._bound
+        bound.writing = True
         if command.stale:
             return self._make_stale(row, word, command)
-        bound = self._bound
         if command.cas == 0 and not bound.is_missing(row) and (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
         status, new = self._deletion.removed(row, command.cas or 0)

@@ -41,16 +41,20 @@ class Storage:
         first = bound.mapping.values[0]
         self._width = ascii_width(first) if bound.one_text else -1
         self._has_text = has_text(first)
+        self._begins_before_key = bound.rules.unfit_key_fails  # see `store.write`
         self._checks_appended = store.checks_numbers(bound.rules, "append")
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide a set, or a command whose condition holds."""
         verb, flags, exptime, data, _, quiet = command
         bound = self._bound
+        if self._begins_before_key:
+            bound.writing = True
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
         stored, seen = self._flags.get(flags) or self._fit_flags(flags)
+        bound.writing = True
         cas = bound.next_cas()  # taken before the value is looked at (columns:cas-017)
         new: CachedRow
         cells: tuple[Cell, ...]
@@ -73,12 +77,15 @@ class Storage:
     def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an add, a replace or a cas."""
         verb, flags, exptime, _, number, quiet = command
+        if self._begins_before_key:
+            self._bound.writing = True
         if not row[HIT]:
             store.storage_key(self._bound.key, verb, word, self._rules)
         if exptime:
             self._expiry(exptime)
         if flags not in self._flags:
             self._fit_flags(flags)
+        self._bound.writing = True
         unmet = self._unmet(row, verb, number)
         if unmet is None:
             reply, new, parameters = self.set(row, word, command)
@@ -92,10 +99,13 @@ class Storage:
         """Decide an append or a prepend."""
         verb, flags, exptime, data, number, quiet = command
         bound, session, mapping = self._bound, self._session, self._mapping
+        if self._begins_before_key:
+            bound.writing = True
         if not row[HIT]:
             bound.key(word)
         if self._checks_appended:
             store.check_numbers(session, mapping, _record(command, word), bound.now)
+        bound.writing = True
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
@@ -173,6 +183,7 @@ class Deletion:
     def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
         """Return the outcome and the row afterwards, None if it stays; `number` is its required cas number, 0: any."""
         bound = self._bound
+        bound.writing = True
         if bound.is_missing(row):
             bound.counted.append(self._missed)
             return Status.NOT_FOUND, None

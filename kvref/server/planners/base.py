@@ -13,6 +13,7 @@ from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.usual_words import UsualWords
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
+from kvref.server.telemetry.command_times import CommandTimes
 from kvref.storage.plans import KnownRows
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
@@ -33,6 +34,22 @@ class Stop(Enum):
     TURN = auto()  # the other connections come first
 
 
+class InputPlanner(Protocol):
+    """Plans the commands of a connection, see `kvref.server.planner.Planner`."""
+
+    @property
+    def fresh(self) -> Callable[[float], bool]: ...
+    def hit(self, data: bytes) -> bytes | None: ...
+    def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]: ...
+
+
+class TextPlanner(InputPlanner, Protocol):
+    """Plans the text commands of a connection; `frames` plans its binary commands."""
+
+    @property
+    def frames(self) -> InputPlanner: ...
+
+
 class PlanQueue(Protocol):
     """Takes plans, see `kvref.server.scheduler.Scheduler`."""
 
@@ -41,7 +58,11 @@ class PlanQueue(Protocol):
 
 
 class Planning:
-    """Plan commands of one mapping."""
+    """Plan commands of one mapping.
+
+    Attributes:
+        direct_reads: reads that were answered without a plan and that a batch has not counted, see `Batch.reads_of`.
+    """
 
     def __init__(self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules) -> None:
         self._work = work
@@ -51,7 +72,10 @@ class Planning:
         self._scheduler = scheduler
         self._counters, self._accesses = work.bound.counters, work.bound.accesses
         self._all_switch = work.bound.rules.all_verbs_switch
+        self.direct_reads = 0
+        self._counts_each_key = work.bound.rules.counts_each_key
         self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._further = 0  # keys of these gets that count as no reads of their own
         self._direct: list[Event] = []  # keys of the hits among these gets
         self._lines = UsualWords(wire_rules)
         self._is_word = self._lines.word.fullmatch
@@ -94,6 +118,8 @@ class Planning:
         out.append(b"")
 
     def _settle_direct(self) -> None:
+        self.direct_reads += len(self._direct) + self._misses - self._further
+        self._further = 0
         self._counters.count_gets(len(self._direct), self._misses)
         if self._direct:
             self._rows.hits += len(self._direct)

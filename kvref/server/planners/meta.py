@@ -88,6 +88,7 @@ class MetaLines(Planning):
         reply, _, _ = self._reads.get(row, key, command)
         self._bound.settle()
         self._rows.hits += bool(row[HIT])
+        self.direct_reads += 1
         slots.reply(reply)
         return next_at
 
