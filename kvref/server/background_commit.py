@@ -64,7 +64,7 @@ class BackgroundCommit:
             _log.error("background commit of a batch failed: %s", reply.text)
             if not self._session.batch.open:
                 self.lost = reply
-        elif (number := commits.unsettled) is not None:
+        if (number := commits.unsettled) is not None:  # also after an error, which leaves the write lock of the file
             commits.when_settled(number, self._settled)
         self._owner.committed()
 

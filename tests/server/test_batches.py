@@ -106,6 +106,16 @@ def test_a_batch_that_sql_makes_impossible_is_reported_to_be_lost(tmp_path: Path
         assert rows(served) == ["AA", "k3", "k4", "sql"]
 
 
+def test_an_idle_commit_that_fails_leaves_no_lock_on_the_file(tmp_path: Path) -> None:
+    options = ("--set", "daemon_memcached_w_batch_size=100", "--set", "innodb_api_bk_commit_interval=1")
+    with serving(with_unique_values(tmp_path), *options) as served, served.connect() as client:
+        assert ask(client, store("k1", "taken")) == b"STORED\r\n"
+        write(served, "INSERT INTO demo_test VALUES ('sql', 'taken', 0, 0, 0)")
+        served.wait_for("background commit of a batch failed: UNIQUE constraint failed")
+        write(served, "DELETE FROM demo_test WHERE c1 = 'sql'")
+        assert ask(client, b"get k1\r\n").endswith(b": 1 pending writes are lost\r\n")
+
+
 def test_a_table_that_is_dropped_takes_the_batch_along(tmp_path: Path) -> None:
     with serving(tmp_path / "s.sqlite", *batches(2)) as served:
         with served.connect() as client:
