@@ -17,6 +17,7 @@ class Owner(Protocol):
     """The connection of a batch."""
 
     def committed(self) -> None: ...
+    def batch_lost(self) -> None: ...
 
 
 class BackgroundCommit:
@@ -72,3 +73,4 @@ class BackgroundCommit:
         if lost:
             _log.error("a batch committed in the background was lost: %s", lost)
             self.lost = ServerError(lost)
+            self._owner.batch_lost()

@@ -23,9 +23,7 @@ from kvref.server.connection_state import MAX_PENDING, NEXT, OVER, Event, Passed
 from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
-from kvref.server.planner import Planner
-from kvref.server.planners.base import Stop
-from kvref.server.planners.binary import BinaryPlanner
+from kvref.server.planners.base import InputPlanner, Stop
 from kvref.server.slots import Awaited, Replies, Slots
 from kvref.server.stats_rows import SocketStats, State
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
@@ -132,7 +130,7 @@ class Connection:
         self._dropped = False  # something came while it drained
         self._reading = True
         self._paused = False  # the client does not read
-        self._planner: Planner | BinaryPlanner | None = None  # also while anything precedes new input
+        self._planner: InputPlanner | None = None  # also while anything precedes new input
         self._slots = Slots(self)
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
@@ -228,7 +226,7 @@ class Connection:
             return
         self._take_input(data)
 
-    def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, *, fresh: bool) -> None:
+    def _take_planned(self, planner: InputPlanner, data: bytes, *, fresh: bool) -> None:
         """Plan the commands at the beginning of the input if cached rows are `fresh`, and parse the rest."""
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
@@ -247,7 +245,7 @@ class Connection:
                     return
         self._take_input(data)
 
-    def _plan(self, planner: Planner | BinaryPlanner, data: bytes) -> bytes:
+    def _plan(self, planner: InputPlanner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
         if self._slots.open and self._slots.full:
             return data
@@ -283,6 +281,10 @@ class Connection:
             self._close_if_done()
         elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `resume`
             self._loop.call_soon(self._pass_on)  # this process has written
+
+    def note_batch(self) -> None:
+        """Note that planned commands were answered, which may have begun or ended the batch."""
+        self._commit.note()
 
     def rejected(self, reply: Reply) -> None:
         """Note a reply that rejects a command, for the log and the metrics."""
@@ -370,11 +372,23 @@ class Connection:
         self._run()
 
     def commit_idle(self) -> None:
-        """Commit its batch if there is one, unless a command of it is on its way."""
-        if not self._session.batch.open:
+        """Commit its batch if there is one, unless a command of it is on its way; what is planned comes first."""
+        if self._slots.planned:
+            self._loop.call_soon(self._commit_now)
+        else:
+            self._commit_now()
+
+    def _commit_now(self) -> None:
+        if not self._session.batch.open or self._slots.undecided:
             return
         if self._command is None and not self._commit.running and self._transport is not None:
             self._commit.start()
+            if not self._can_start:
+                self._planner = None
+
+    def batch_lost(self) -> None:
+        """Let the parser take what comes next, whose reply says that a batch is lost."""
+        self._planner = None
 
     def committed(self) -> None:
         """Go on, or end, after a commit in the background."""
@@ -407,7 +421,7 @@ class Connection:
         if self._may_plan and self._phase not in _DROPPING and self._parser.between_commands:
             self._planner = self._planner_next()
 
-    def _planner_next(self) -> Planner | BinaryPlanner | None:
+    def _planner_next(self) -> InputPlanner | None:
         """Return what plans the commands that come next, None where nothing does now."""
         planner = self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
         return planner.frames if planner is not None and is_binary(self._parser) else planner
@@ -516,7 +530,7 @@ class Connection:
         planner = self._planner_next()
         return planner is not None and planner.fresh(self._loop.time()) and self._plan_pending(planner)
 
-    def _plan_pending(self, planner: Planner | BinaryPlanner) -> bool:
+    def _plan_pending(self, planner: InputPlanner) -> bool:
         """Plan the commands at the beginning of the pending input; return whether there are any."""
         data = self._parser.take_all()
         rest = self._plan(planner, data)

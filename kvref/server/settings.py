@@ -123,8 +123,7 @@ SETTINGS: Final = {
         ),
         Setting(
             "row_cache_bytes", 64 << 20, 0, 1 << 40, "bytes",
-            "size of the row cache over SQLite, used when batches are disabled, and of that of row_cache_binlog=1; 0"
-            " disables", dynamic=True,
+            "size of the row cache over SQLite and of that of row_cache_binlog=1; 0 disables", dynamic=True,
         ),
         Setting(
             "row_cache_binlog", 0, 0, 1, "switch",

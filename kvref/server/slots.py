@@ -57,6 +57,7 @@ class SlotOwner(Protocol):
     def send_replies(self, replies: Replies) -> None: ...
     def rejected(self, reply: Reply) -> None: ...
     def replies_lost(self) -> None: ...
+    def note_batch(self) -> None: ...
     def resume(self) -> None: ...
 
 
@@ -186,6 +187,11 @@ class Slots:
         self.planned, self.current, current.open, current.undecided = False, None, True, undecided
         self.waiting.append(current)
         return current
+
+    def wait_for(self, replies: Replies) -> None:
+        """Append a list to those that wait, whose places a scheduler fills later."""
+        replies.open = replies.undecided = self.open = True
+        self.waiting.append(replies)
 
     def send_before(self, replies: Replies, place: int) -> None:
         """Send the replies of a list from `detach` before a place that waits, unless others precede them."""

@@ -332,3 +332,47 @@ def test_a_bound_mapping_that_is_read_again_at_a_reload_commits_the_batch(tmp_pa
         assert ask(client, store("k2")) == b"STORED\r\n"
         assert ask(client, b"get AA\r\n") == ITEM + b"END\r\n"
         assert rows(served) == ["AA", "k1"]
+
+
+def test_what_is_before_a_waiting_write_is_answered_at_once_and_what_is_behind_it_in_order(tmp_path: Path) -> None:
+    options = batches(3, 1000, "innodb_lock_wait_timeout=60")
+    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as holder, served.connect() as waiter:
+        assert ask(waiter, b"get none\r\n") == b"END\r\n"
+        assert ask(holder, store("k1", "held")) == b"STORED\r\n"
+        waiter.sendall(store("k2") + b"get k2\r\n" + store("k1", "waited") + b"get k1\r\n")
+        first = b"STORED\r\nVALUE k2 0 1\r\nx\r\nEND\r\n"
+        assert receive(waiter, len(first)) == first
+        waiter.sendall(b"get k2\r\n" + store("k1", "!", "append") + b"get k1\r\n")
+        assert ask(holder, b"get k2\r\n") == b"END\r\n"
+        assert ask(holder, store("k3") + store("k4")) == b"STORED\r\n" * 2
+        left = (
+            b"STORED\r\nVALUE k1 0 6\r\nwaited\r\nEND\r\nVALUE k2 0 1\r\nx\r\nEND\r\n"
+            b"STORED\r\nVALUE k1 0 7\r\nwaited!\r\nEND\r\n"
+        )
+        assert receive(waiter, len(left)) == left
+        assert rows(served) == ["AA", "k1", "k2", "k3", "k4"]
+
+
+def test_a_batch_in_one_packet_is_committed_when_it_is_full(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(3)) as served, served.connect() as client:
+        assert ask(client, b"get none\r\n") == b"END\r\n"
+        sent = b"".join(store(f"k{number}") for number in range(8)) + b"delete k7\r\nincr none 1\r\n"
+        assert ask(client, sent) == b"STORED\r\n" * 8 + b"DELETED\r\nNOT_FOUND\r\n"
+        assert rows(served) == ["AA", *(f"k{number}" for number in range(7))]
+
+
+def test_a_planned_batch_is_carried_out_over_what_sql_has_changed_meanwhile(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(6)) as served, served.connect() as client:
+        assert (
+            ask(client, store("k1", "old") + store("k2", "old") + b"touch AA 0\r\n" + store("k3") * 3).count(b"\n") == 6
+        )
+        sent = store("k1", "new") + store("k2", "new") + store("k4", "new") + b"delete k3\r\nappend AA 0 0 1\r\n!\r\n"
+        assert ask(client, sent) == b"STORED\r\n" * 3 + b"DELETED\r\nSTORED\r\n"
+        write(served, "DELETE FROM demo_test WHERE c1 IN ('k2', 'k3')")
+        write(served, "INSERT INTO demo_test VALUES ('k4', 'sql', 0, 0, 0)")
+        assert ask(client, b"get k4\r\n") == b"VALUE k4 0 3\r\nnew\r\nEND\r\n"
+        assert ask(client, store("k5")) == b"STORED\r\n"
+        assert rows(served) == ["AA", "k1", "k2", "k4", "k5"]
+        assert ask(client, b"get k4\r\nget AA\r\n") == (
+            b"VALUE k4 0 3\r\nnew\r\nEND\r\nVALUE AA 8 13\r\nHELLO, HELLO!\r\nEND\r\n"
+        )

@@ -15,6 +15,7 @@ from kvref.protocol.replies import ServerError, Status
 from kvref.server import connection, server
 from kvref.server.connection import Connection
 from kvref.storage.isolation import Isolation
+from kvref.storage.sqlite.batched_rows import BatchedRows
 from kvref.storage.sqlite.transactions import Pending, Transaction
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact, put_operations
 
@@ -28,12 +29,7 @@ def discards_acknowledged_writes() -> None:
 @breaks("KV-BATCH-052")
 def counts_sums_of_missing_rows() -> None:
     """incr of a missing key counts as a write of its batch, as in the plugin."""
-    counts = dispatch.counts_in_batch
-    put(
-        dispatch,
-        "counts_in_batch",
-        lambda session, command, reply: isinstance(command, Arithmetic) or counts(session, command, reply),
-    )
+    put(Batch, "counts_failed", lambda self, command: isinstance(command, Arithmetic))
 
 
 @breaks("KV-BATCH-028")
@@ -99,12 +95,7 @@ def takes_one_write_more() -> None:
 @breaks("KV-BATCH-030")
 def counts_no_reads() -> None:
     """Reads fill no batch and commit nothing."""
-
-    def read(self: Any) -> OperationGen:
-        return None
-        yield
-
-    put(Batch, "read", read)
+    put(Batch, "count_read", lambda self: False)
 
 
 @breaks("KV-BATCH-004")
@@ -241,6 +232,8 @@ def hides_own_writes() -> None:
         return found if operation.for_update else rows.get((operation.mapping.source, operation.key), found)
 
     put_operations(blind)
+    read = BatchedRows.read
+    put(BatchedRows, "read", lambda self, transaction, word: read(self, Transaction(), word))
 
 
 @breaks("KV-LOCK-040")
@@ -262,6 +255,18 @@ def commits_the_batches_of_all() -> None:
         return reply
 
     put(connection, "execute", committing)
+    last: dict[Connection, int] = {}
+    note_batch = Connection.note_batch
+
+    def note(self: Connection) -> None:
+        note_batch(self)
+        number = self._session.batch.number
+        if last.setdefault(self, 0) != number:
+            last[self] = number
+            for other in self._host.connections - {self}:
+                other.commit_idle()
+
+    put(Connection, "note_batch", note)
 
 
 @breaks("KV-RBATCH-022")

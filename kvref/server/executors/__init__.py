@@ -15,16 +15,19 @@ from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
 
-def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
+def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *, alone: bool = True) -> Executor:
     """Return the executor of a store, or of several, in the running loop; a write waits `lock_wait` seconds.
+
+    Args:
+        alone: connections use no other store.
 
     Raises:
         ConfigError: the store cannot serve with these settings.
     """
     if isinstance(store, SeveralStores):
-        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores])
+        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait, alone=False) for each in store.stores])
     if isinstance(store, SQLiteStore):
-        return SQLiteExecutor(store, isolation, lock_wait)
+        return SQLiteExecutor(store, isolation, lock_wait, alone=alone)
     if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
     # They need an extra.

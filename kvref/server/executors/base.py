@@ -10,7 +10,7 @@ from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.planner import Planner
+from kvref.server.planners.base import TextPlanner
 from kvref.server.slots import Commits
 
 
@@ -26,7 +26,7 @@ class Executor(Protocol):
     def commits_of(self, transaction: Any) -> Commits:
         """Return the commits that the replies of a connection with this transaction wait for."""
 
-    def planner(self, transaction: Any, session: Session, wire_rules: WireRules) -> Planner | None:
+    def planner(self, transaction: Any, session: Session, wire_rules: WireRules) -> TextPlanner | None:
         """Return what plans the commands of a connection; None if each of them is run alone."""
 
     def end(self, transaction: Any) -> None:

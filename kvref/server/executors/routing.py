@@ -28,7 +28,7 @@ from kvref.engine.session import Session
 from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.base import Executor
-from kvref.server.planner import Planner
+from kvref.server.planners.base import TextPlanner
 from kvref.storage.several import FIRST, SeveralStores
 
 MAX_STARTS: Final = 50  # of one command, of which an executor starts one again that has lost a deadlock
@@ -272,7 +272,7 @@ class RoutingExecutor:
     def commits_of(self, transaction: Transactions) -> Transactions:
         return transaction
 
-    def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
+    def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> TextPlanner | None:
         mapping = session.plannable_mapping
         if mapping is None:
             return None

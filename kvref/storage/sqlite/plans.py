@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Update
+from kvref.engine.operations import Cell, Insert, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Parameters
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters, Renewal
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.hits import SHOWN
@@ -36,10 +38,82 @@ _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[set[bytes]] = set()
 _INSERT: Final = WriteKind.INSERT
 _UPDATE: Final = WriteKind.UPDATE
+_DELETE: Final = WriteKind.DELETE
 _WHOLE: Final = (_INSERT, _UPDATE)  # they write the value columns
+_OF_WHOLE: Final = (_INSERT.value, _UPDATE.value)
+_KIND: Final = itemgetter(0)
 MIN_ROW: Final = 4 << 10  # bytes
 _OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
 IGNORED: Final = "the table ignored the write"
+
+
+class PlannedWrite:
+    """A planned write of an open batch, and the row as it leaves it; see `transactions.Version` for a row by steps.
+
+    Args:
+        rows: of its mapping.
+        kind: what it does to the row.
+        word: of the client, and key of the row, as the table stores it.
+        key: the same as the cell of the key column.
+        cached: the row afterwards, ABSENT for a delete.
+        parameters: cells to write, none for a delete.
+    """
+
+    __slots__ = ("cached", "key", "kind", "parameters", "rows", "word")
+
+    def __init__(
+        self, rows: SQLiteRows, kind: WriteKind, word: bytes, key: Cell, cached: CachedRow, parameters: Parameters
+    ) -> None:
+        self.rows = rows
+        self.kind = kind
+        self.word = word
+        self.key = key
+        self.cached = cached
+        self.parameters = parameters
+
+    @property
+    def mapping(self) -> Mapping:
+        return self.rows.mapping
+
+    @property
+    def clears(self) -> bool:
+        """Return whether unmapped columns become NULL, see `operations.Update`."""
+        return self.kind is _DELETE or (self.kind in _WHOLE and self.rows.clears)
+
+    @property
+    def row(self) -> Row | None:
+        """Return the row afterwards, None if it is deleted."""
+        return None if self.kind is _DELETE else self.rows.row_of(self)
+
+    @property
+    def operation(self) -> Insert | Update | Remove:
+        """Return what a command by steps does in its place."""
+        row = self.row
+        if row is None:
+            return Remove(self.mapping, self.key)
+        if self.kind is _INSERT:
+            return Insert(self.mapping, row, self.rows.clears)
+        renews = self.kind is WriteKind.RENEW
+        return Update(self.mapping, self.key, row, self.rows.clears and not renews, renews)
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """Return the cells of the value columns that count in the size of the batch."""
+        if self.kind in _WHOLE:
+            return self.parameters[: len(self.mapping.values)]
+        row = self.row
+        return () if row is None else row.values
+
+    @property
+    def is_holdable(self) -> bool:
+        """Return whether SQLite can hold the cells: text without surrogates."""
+        for cell in self.parameters:
+            if type(cell) is str and not cell.isascii():
+                try:
+                    cell.encode()
+                except UnicodeEncodeError:
+                    return False
+        return True
 
 
 class SQLiteRows:
@@ -52,14 +126,15 @@ class SQLiteRows:
         self._table = self.source = table
         self._bound = bound
         self._queue = queue
-        self._mapping = mapping = bound.mapping
+        self._mapping = self.mapping = mapping = bound.mapping
         self._sql = sql = store.statements(mapping)
-        self._clears = bound.rules.clears_unmapped
+        self.clears = bound.rules.clears_unmapped
         self._numbered = sql.numbered and _has_rowid(store, sql.lookup_numbered)
-        self._insert = sql.insert_cleared if self._clears else sql.insert
-        self._update = sql.overwrite(clear_unmapped=self._clears, by_rowid=self._numbered)
-        self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
+        self._insert = sql.insert_cleared if self.clears else sql.insert
+        self._update = sql.overwrite(clear_unmapped=self.clears, by_rowid=self._numbered)
+        self._update_by_key = sql.overwrite(clear_unmapped=self.clears)
         self._to_sql = _codecs(mapping.values)
+        self._has_text = bound.one_text and mapping.values[0].kind is Kind.TEXT
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
@@ -112,7 +187,7 @@ class SQLiteRows:
             if not table.by_bytes and not all(planned):
                 self._join_absent(overlay)
             # A write of the group may change which row a word of it names.
-            if (overlay.aliases and self._bound.rules.renames_key) or self._has_blobs():
+            if (overlay.aliases and self._bound.rules.renames_key) or self.has_blobs():
                 raise SplitGroupError
         return overlay
 
@@ -136,7 +211,7 @@ class SQLiteRows:
         if unknown:
             self._read([*unknown], overlay)
 
-    def _has_blobs(self) -> bool:
+    def has_blobs(self) -> bool:
         """Return whether keys of the text column may be BLOB: text that equals one is another row, and comes first."""
         clears = self._store.cache.clears
         if self._checked_for_blobs != clears and self._mapping.key.kind is Kind.TEXT:
@@ -179,6 +254,71 @@ class SQLiteRows:
                 del many[key]
         if many:
             self._store.cache.change_all(self._table, many)
+
+    def row_of(self, write: PlannedWrite) -> Row:
+        """Return the row that a write of a batch leaves, which is no delete."""
+        if write.kind in _WHOLE:
+            return written_row(self.mapping, write.key, write.parameters)
+        cached = write.cached
+        cells = self._bound.cells(cached)
+        if self._has_text and isinstance(cells[0], bytes):
+            cells = (cells[0].decode("utf-8", "surrogateescape"),)
+        return Row(write.key, cells, cached[FLAGS], cached[CAS], cached[EXPIRY])
+
+    @staticmethod
+    def kind_of(row: CachedRow, new: CachedRow, parameters: Parameters | None) -> WriteKind:
+        """Return what a write does to a row, ABSENT if there is none."""
+        if not new[HIT]:
+            return _DELETE
+        if not row[HIT]:
+            return _INSERT
+        return WriteKind.RENEW if isinstance(parameters, Renewal) else _UPDATE
+
+    def apply_batch(self, writes: Sequence[PlannedWrite]) -> bool:
+        """Carry out the writes of a batch together; return whether each one finds its row as it was when planned.
+
+        If not, other programs have written meanwhile, and some of the writes are carried out. Raises StoreError.
+        """
+        merged: list[tuple[str, PlannedWrite]] = []
+        last: dict[bytes, int] = {}
+        for write in writes:
+            at = last.get(write.word)
+            if at is not None and write.kind is _UPDATE and merged[at][0] in _OF_WHOLE:
+                merged[at] = merged[at][0], write
+            else:
+                last[write.word] = len(merged)
+                merged.append((write.kind.value, write))
+        if len(last) == len(merged):
+            merged.sort(key=_KIND)
+        try:
+            for kind, group in groupby(merged, _KIND):
+                text, cells = self._of_batch(WriteKind(kind), [write for _, write in group])
+                if self._store.run_many(text, cells).rowcount != len(cells):
+                    return False
+        except StoreError as error:
+            changed = isinstance(error, StatementError) or isinstance(error.__cause__, sqlite3.IntegrityError)
+            if changed and self._store.in_transaction:
+                return False
+            raise
+        cache, mapping = self._store.cache, self.mapping
+        for word, write in {each.word: each for _, each in merged}.items():  # the last one of each row
+            hit, _, flags, cas, expiry, values = write.cached
+            cache.change(mapping, word, (hit, 0, flags, cas, expiry, values) if hit else None)
+        return True
+
+    def _of_batch(self, kind: WriteKind, writes: Sequence[PlannedWrite]) -> tuple[str, list[Parameters]]:
+        """Return the statement of writes of one kind, and its parameters for each; rows are found by their keys."""
+        sql = self._sql
+        if kind is _DELETE:
+            return sql.remove, [(sql.key(each.key),) for each in writes]
+        codecs = self._to_sql if kind in _WHOLE else self._renewed_to_sql
+        cells = [_to_sql(each.parameters, codecs) if codecs else each.parameters for each in writes]
+        if kind is _INSERT:
+            if any(isinstance(each.key, bytes) for each in writes):
+                self._checked_for_blobs = -1
+            return self._insert, [(sql.key(each.key), *row) for each, row in zip(writes, cells, strict=True)]
+        text = self._update_by_key if kind is _UPDATE else sql.renew
+        return text, [(*row, sql.key(each.key)) for each, row in zip(writes, cells, strict=True)]
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
         """Cache what a write left; `certain`: no command of the group names the row by another equal key."""
@@ -257,7 +397,7 @@ class SQLiteRows:
         _, written, word, _, _, parameters = write
         row = written_row(self._mapping, self._bound.key(word), parameters)
         key = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
-        cause = self._store.execute(Update(self._mapping, key, row, self._clears))
+        cause = self._store.execute(Update(self._mapping, key, row, self.clears))
         if cause is not None:
             raise RefusedWriteError(cause)
 
@@ -276,7 +416,7 @@ class SQLiteRows:
         found = self._select(sought)
         texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
         # A program may have written its keys as BLOB, which no text equals.
-        blobs = self._select(texts) if texts and self._has_blobs() else {}
+        blobs = self._select(texts) if texts and self.has_blobs() else {}
         for word in sought:
             if word in found:
                 self._found(word, found[word], overlay)

@@ -321,6 +321,11 @@ class SQLiteStore:
                 self._connection.execute("ROLLBACK TO batch")
             self._connection.execute("RELEASE batch")
 
+    @translating
+    def undo_batch(self) -> None:
+        """Undo the writes since `begin_batch`; the savepoint goes on. Raises as `execute`."""
+        self._connection.execute("ROLLBACK TO batch")
+
     @property
     def in_transaction(self) -> bool:
         """Return whether the write transaction is still open: some errors of SQLite end it."""

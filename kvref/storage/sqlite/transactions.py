@@ -20,6 +20,7 @@ from kvref.errors import KvrefError, StoreError
 from kvref.storage.isolation import Isolation
 from kvref.storage.rows import from_sql
 from kvref.storage.sqlite.errors import StatementError
+from kvref.storage.sqlite.plans import PlannedWrite
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
 
@@ -61,8 +62,8 @@ class Transaction:
         waits_for: whose lock it waits for.
     """
 
-    versions: dict[Identity, Version] = field(default_factory=dict)
-    operations: list[Write] = field(default_factory=list)
+    versions: dict[Identity, Version | PlannedWrite] = field(default_factory=dict)
+    operations: list[Write | PlannedWrite] = field(default_factory=list)
     size: int = 0
     locks: dict[Identity, None] = field(default_factory=dict)  # an empty set is three times as large
     snapshot: Rows | None = None
@@ -73,28 +74,41 @@ class Pending:
     """The open transactions of all connections; one of them may have `max_bytes` bytes of pending writes."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self.holders: dict[Identity, Transaction] = {}  # of the locks of rows
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
     def __bool__(self) -> bool:
         return bool(self._writers)
 
-    def newest(self, identity: Identity) -> Version | None:
+    def newest(self, identity: Identity) -> Version | PlannedWrite | None:
         return next((each.versions[identity] for each in reversed(self._writers) if identity in each.versions), None)
 
-    def versions(self) -> Iterator[tuple[Identity, Version]]:
+    def newest_of(self, identity: Identity, *, locked: bool) -> Version | PlannedWrite | None:
+        """Return what `newest` does; `locked`: whoever has written a row holds its lock, so that one look finds it."""
+        if not locked:
+            return self.newest(identity)
+        holder = self.holders.get(identity)
+        return None if holder is None else holder.versions.get(identity)
+
+    def versions(self) -> Iterator[tuple[Identity, Version | PlannedWrite]]:
         """Yield all versions, later ones of a row behind earlier ones."""
         for each in self._writers:
             yield from each.versions.items()
 
-    def add(self, transaction: Transaction, identity: Identity, version: Version, operation: Write) -> None:
+    def add(
+        self,
+        transaction: Transaction,
+        identity: Identity,
+        version: Version | PlannedWrite,
+        operation: Write | PlannedWrite,
+    ) -> None:
         """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay."""
         size = transaction.size + _size(operation)
-        if size > self._max_bytes:
+        if size > self.max_bytes:
             raise StoreError(
                 f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
-                f" lets them hold {self._max_bytes} bytes"
+                f" lets them hold {self.max_bytes} bytes"
             )
         transaction.size = size
         self._writers.setdefault(transaction)
@@ -137,9 +151,18 @@ class Pending:
         transaction.waits_for = holder
 
 
-def _size(operation: Write) -> int:
-    cells = (operation.key,) if isinstance(operation, operations.Remove) else (operation.row.key, *operation.row.values)
-    return _OVERHEAD + sum(len(cell) for cell in cells if isinstance(cell, str | bytes))
+def _size(operation: Write | PlannedWrite) -> int:
+    if isinstance(operation, PlannedWrite):
+        key, values = operation.key, operation.cells
+    elif isinstance(operation, operations.Remove):
+        key, values = operation.key, ()
+    else:
+        key, values = operation.row.key, operation.row.values
+    size = _OVERHEAD + len(key) if isinstance(key, str | bytes) else _OVERHEAD
+    for cell in values:
+        if isinstance(cell, str | bytes):
+            size += len(cell)
+    return size
 
 
 MAX_IDLE: Final = 16  # connections kept for the next snapshots
@@ -179,7 +202,7 @@ class View:
         row = self._store.lookup(mapping, key, snapshot)
         return None if row is None or self._is_gone(transaction, mapping, key, others) else row
 
-    def shown(self, mapping: Mapping, version: Version) -> Row | None:
+    def shown(self, mapping: Mapping, version: Version | PlannedWrite) -> Row | None:
         """Return a pending row as a read of the table will show it, by whichever mapping it was written."""
         row, sql = version.row, self._store.statements(mapping)
         same = mapping is version.mapping
@@ -233,7 +256,7 @@ class View:
         return transaction.snapshot
 
     def _is_gone(
-        self, transaction: Transaction, mapping: Mapping, key: operations.Cell, others: Version | None
+        self, transaction: Transaction, mapping: Mapping, key: operations.Cell, others: Version | PlannedWrite | None
     ) -> bool:
         """Return whether others have deleted a row of what the reader may see, where the profile shows that."""
         if not self._isolation.shows_deletes or key is None:
@@ -242,7 +265,7 @@ class View:
             return others.row is None
         return transaction.snapshot is not None and self._store.lookup(mapping, key) is None
 
-    def _seen(self, transaction: Transaction) -> Iterator[tuple[tuple[str, Hashable], Version]]:
+    def _seen(self, transaction: Transaction) -> Iterator[tuple[tuple[str, Hashable], Version | PlannedWrite]]:
         if self._isolation.reads_uncommitted:
             yield from self._pending.versions()
         yield from transaction.versions.items()
@@ -288,7 +311,7 @@ class Transactions:
         self._store = store
         self._isolation = isolation
         self._settle = settle
-        self._pending = Pending(isolation.max_uncommitted)
+        self.pending = self._pending = Pending(isolation.max_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self.touched: set[Transaction] = set()  # have written on top of what the next commit has
 
@@ -331,6 +354,22 @@ class Transactions:
                 return None
             case _:
                 return self._store.execute(operation)
+
+    @property
+    def dirty(self) -> bool:
+        """Return whether a commit is due, which says if it has failed: the replies to writes wait for it."""
+        return self._store.dirty
+
+    def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite) -> None:
+        """Keep a planned write and lock its row, as `execute` does; raises StoreError if there are too many bytes."""
+        self._pending.lock(transaction, identity)
+        self._pending.add(transaction, identity, write, write)
+        if self._store.dirty:
+            self.touched.add(transaction)
+
+    def shown(self, mapping: Mapping, version: Version | PlannedWrite) -> Row | None:
+        """Return a pending row as a read of the table will show it, by whichever mapping it was written."""
+        return self._view.shown(mapping, version)
 
     def roll_back(self, transaction: Transaction) -> None:
         self._pending.end(transaction)
@@ -417,12 +456,26 @@ class Transactions:
             raise operations.TransactionLostError(lost)
         return refusal
 
-    def _done(self, writes: list[Write]) -> str | None:
+    def _done_together(self, writes: list[Write | PlannedWrite]) -> bool:
+        """Write what a transaction holds if all of it was planned; return whether nothing has changed meanwhile."""
+        planned = [each for each in writes if isinstance(each, PlannedWrite)]
+        rows = planned[0].rows if planned else None
+        if rows is None or len(planned) < len(writes) or any(each.rows is not rows for each in planned):
+            return False
+        if not rows.source.live or self._store.has_rules(rows.mapping):
+            return False
+        if rows.apply_batch(planned):
+            return True
+        self._store.undo_batch()
+        return False
+
+    def _done(self, writes: list[Write | PlannedWrite]) -> str | None:
         """Write what a transaction holds; returns what stops it.
 
         A row that SQL has made or deleted meanwhile does not.
         """
-        for operation in writes:
+        for write in writes:
+            operation = write.operation if isinstance(write, PlannedWrite) else write
             try:
                 refusal = self._answer(operation)
             except StatementError as error:
@@ -454,7 +507,8 @@ class Transactions:
         if transaction.operations:
             self._separate(*{operation.mapping for operation in transaction.operations})
             with _savepoint(self._store) as undo:
-                refusal = self._done(transaction.operations)
+                if not self._done_together(transaction.operations):
+                    refusal = self._done(transaction.operations)
                 if refusal is not None:
                     lost = len(transaction.operations)
                     _log.error("store %s: %s: %d pending writes are lost", self._store.path, refusal, lost)

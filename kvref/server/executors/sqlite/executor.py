@@ -23,10 +23,13 @@ from kvref.protocol.commands import Get, Noop, Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
+from kvref.server.executors.sqlite.batches import BatchScheduler, Line, LinePlanner
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner
+from kvref.server.planners.base import TextPlanner
 from kvref.server.scheduler import Scheduler, Work
 from kvref.storage.isolation import Isolation
+from kvref.storage.sqlite.batched_rows import BatchedRows
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.plans import SQLiteRows, unplanned
 from kvref.storage.sqlite.row_cache import CachedTable
@@ -56,10 +59,15 @@ class _Command(Execution):
 
 
 class SQLiteExecutor:
-    """Answer all operations from one SQLite file; a write waits `lock_wait` seconds for another writer."""
+    """Answer all operations from one SQLite file; a write waits `lock_wait` seconds for another writer.
 
-    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
+    Args:
+        alone: connections use no other store; else batches of writes run by steps, which commit in all stores.
+    """
+
+    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float, *, alone: bool = True) -> None:
         self.store = store
+        self._alone = alone
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
@@ -77,7 +85,10 @@ class SQLiteExecutor:
         self.commands = 0  # how many ran so far
         self._down = ""  # why nothing can be answered from the store
         self._scheduler = Scheduler(self._commits, lock_wait)
+        self._batch_scheduler = BatchScheduler(self, self._commits)
         self._works: dict[CachedTable, Work[SQLiteRows]] = {}
+        self._batch_works: dict[CachedTable, Work[BatchedRows]] = {}
+        self._lines: dict[Transaction, Line] = {}  # of the connections whose writes are batches
         self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
@@ -94,9 +105,12 @@ class SQLiteExecutor:
         return self._commits
 
     def planner(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
-    ) -> Planner | None:  # fmt: skip
-        mapping = None if self._isolation.batches else ordinary_mapping(session)
+        self, transaction: Transaction, session: Session, wire_rules: WireRules
+    ) -> TextPlanner | None:  # fmt: skip
+        isolation = self._isolation
+        if isolation.keeps_snapshot or not (self._alone or isolation.direct):
+            return None
+        mapping = ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
@@ -105,21 +119,46 @@ class SQLiteExecutor:
             self.planners = {each: planner for each, planner in self.planners.items() if each[0].live}
             self.planners[kind] = self._planner_of(table, session, wire_rules)
         found = self.planners[kind]
-        return found if found.live else None
+        if not found.live:
+            return None
+        if isolation.direct:
+            if self._alone and session.batch.open:
+                session.batch.reset()  # reads that see no snapshot, and writes that are committed: nothing is open
+            return found
+        line = self._lines.get(transaction)
+        if line is None:
+            line = self._lines[transaction] = Line(session, transaction)
+        return LinePlanner(found, self._batch_works[table].rows, line, self._batch_scheduler, isolation)
 
     def _planner_of(self, table: CachedTable, session: Session, wire_rules: WireRules) -> Planner:
         mapping = table.mapping
+        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
+        if self._isolation.direct:
+            words = Words(session, Get | Noop if by_steps else object)
+            return Planner(self._work_of(table, session), words, self._scheduler, wire_rules, self.refresh)
+        words = Words(session, Get | Noop if by_steps or self.store.has_rules(mapping) else object)
+        return Planner(self._batch_work_of(table, session), words, self._batch_scheduler, wire_rules, self.refresh)
+
+    def _work_of(self, table: CachedTable, session: Session) -> Work[SQLiteRows]:
         work = self._works.get(table)
         if work is None:
             self._works = {each: work for each, work in self._works.items() if each.live}
-            bound = Bound(session, mapping)
-            work = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
-            self._works[table] = work
-        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
-        words = Words(session, Get | Noop if by_steps else object)
-        return Planner(work, words, self._scheduler, wire_rules, self.refresh)
+            bound = Bound(session, table.mapping)
+            work = self._works[table] = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
+        return work
+
+    def _batch_work_of(self, table: CachedTable, session: Session) -> Work[BatchedRows]:
+        work = self._batch_works.get(table)
+        if work is None:
+            self._batch_works = {each: work for each, work in self._batch_works.items() if each.live}
+            bound = Bound(session, table.mapping)
+            rows = SQLiteRows(self.store, table, bound, self._parked)
+            batched = BatchedRows(rows, bound, self.store, self.transactions, self._isolation)
+            work = self._batch_works[table] = Work(bound, batched)
+        return work
 
     def end(self, transaction: Transaction) -> None:
+        self._lines.pop(transaction, None)
         self.transactions.roll_back(transaction)
         self._wake_soon()
 
@@ -134,6 +173,7 @@ class SQLiteExecutor:
 
     async def close(self) -> None:
         self._scheduler.run()
+        self._batch_scheduler.run()
         self._commits.close()
         self.transactions.close()
 
@@ -240,6 +280,10 @@ class SQLiteExecutor:
         self._locked.remove(command)
         command.transaction.waits_for = None
         self._go_on(command, LockWaitError())
+
+    def ended(self) -> None:
+        """Wake the commands that wait for a transaction: one has ended."""
+        self._wake_soon()
 
     def _wake_soon(self) -> None:
         if self._locked and not self._waking:

@@ -1,0 +1,496 @@
+"""Planned commands of connections with batches: each is carried out in the open transaction of its connection.
+
+The commands of one turn of the event loop are carried out at its end, those of a connection in their order, as
+`Scheduler` does. A reply waits for a commit only if its command fills the batch, or shows or follows what a commit has
+not made durable. What cannot be carried out at once (a row that another connection has locked, a file that another
+program writes to) and what is unusual runs by steps, and the commands of its connection behind it wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, Final, Protocol, cast
+
+from kvref.engine.batch import Batch, Ending
+from kvref.engine.dispatch import execute
+from kvref.engine.operations import Operation, OperationGen, TransactionLostError
+from kvref.engine.plans import record
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.frames import FrameReads
+from kvref.engine.plans.meta import MetaReads
+from kvref.engine.plans.plan import HIT, CachedRow, Parameters, Plan
+from kvref.engine.plans.retrieve import Retrieval, Touching
+from kvref.engine.plans.store import Deletion, Storage
+from kvref.engine.session import Session
+from kvref.engine.values import RefusedError
+from kvref.errors import KvrefError
+from kvref.protocol.replies import Reply, ServerError
+from kvref.server.planner import Planner
+from kvref.server.planners.base import InputPlanner, Stop
+from kvref.server.planners.binary import BinaryPlanner
+from kvref.server.scheduler import BaseScheduler, Work, refused
+from kvref.server.slots import Commits, Replies, Slots, decided, settled
+from kvref.server.telemetry.command_times import CommandTimes
+from kvref.storage.isolation import Isolation
+from kvref.storage.sqlite.batched_rows import BatchedRows
+from kvref.storage.sqlite.transactions import Transaction, Transactions
+
+_log = logging.getLogger("kvref.server")
+
+WIDTH: Final = 64  # words whose rows are read together
+_READERS: Final = frozenset((Retrieval, MetaReads, FrameReads))
+_WRITERS: Final = frozenset((Storage, Deletion, Touching))
+
+BatchWork = Work[BatchedRows]
+_Counted = tuple[int, int, int, int]
+
+
+class StepRunner(Protocol):
+    """Runs single commands by steps, see `SQLiteExecutor`."""
+
+    @property
+    def transactions(self) -> Transactions: ...
+    def run(
+        self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
+    ) -> Reply | None: ...
+    def ended(self) -> None: ...
+
+
+class Line:
+    """The planned commands of one connection.
+
+    Attributes:
+        slots: of its replies; None until the first of its input is planned.
+        stepped: the command that runs by steps and has no reply yet, with its work; None: there is none.
+        waiting: the commands behind it.
+    """
+
+    __slots__ = ("session", "slots", "stepped", "transaction", "waiting")
+
+    def __init__(self, session: Session, transaction: Transaction) -> None:
+        self.session = session
+        self.transaction = transaction
+        self.slots: Slots | None = None
+        self.stepped: tuple[BatchWork, Plan] | None = None
+        self.waiting: deque[tuple[BatchWork, Plan]] = deque()
+
+    @property
+    def batch(self) -> Batch:
+        return self.session.batch
+
+    def count_direct(self, reads: int) -> None:
+        """Count gets that were answered without a plan: the connection has written nothing since its last commit."""
+        batch = self.session.batch
+        if not batch.reads_unbatched:
+            batch.read_apart(reads)
+            self.note()
+
+    def note(self) -> None:
+        """Note that a command of the connection was answered, which may have begun or ended its batch."""
+        self.slots_of_replies.owner.note_batch()
+
+    @property
+    def waits(self) -> bool:
+        """Return whether a command runs by steps."""
+        return self.stepped is not None
+
+    @property
+    def replies_of_stepped(self) -> Replies:
+        assert self.stepped is not None, "a command runs by steps"
+        return cast(Replies, self.stepped[1][3])
+
+    @property
+    def stepped_place(self) -> int:
+        assert self.stepped is not None, "a command runs by steps"
+        return self.stepped[1][4]
+
+    @property
+    def slots_of_replies(self) -> Slots:
+        assert self.slots is not None, "its input was planned"
+        return self.slots
+
+
+class LinePlanner:
+    """Plan commands of one connection with a batch, see `Planner`."""
+
+    def __init__(
+        self,
+        planner: Planner | BinaryPlanner,
+        rows: BatchedRows,
+        line: Line,
+        scheduler: BatchScheduler,
+        isolation: Isolation,
+    ) -> None:
+        self._planner = planner
+        self._rows = rows
+        self._line = line
+        self._scheduler = scheduler
+        self._isolation = isolation
+        self.fresh = planner.fresh
+
+    @property
+    def frames(self) -> InputPlanner:
+        assert isinstance(self._planner, Planner), "of the text commands"
+        return LinePlanner(self._planner.frames, self._rows, self._line, self._scheduler, self._isolation)
+
+    def hit(self, data: bytes) -> bytes | None:
+        """Return the reply to a get of a known row, see `Planner.hit`; None while something of a batch is pending."""
+        rows, batch = self._rows, self._line.session.batch
+        if batch.writes or self._line.slots is None or not rows.may_show or self._isolation.keeps_snapshot:
+            return None  # `take` answers it, too
+        rows.show_directly(shown=True)
+        reply = self._planner.hit(data)
+        if reply is not None:
+            self._line.count_direct(1)
+        return reply
+
+    def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
+        """Plan or answer the commands at the beginning of the input, see `Planner.take`."""
+        line, planner = self._line, self._planner
+        if line.stepped or self._isolation.keeps_snapshot:
+            return 0, Stop.UNUSUAL  # the parser's path waits
+        line.slots = slots
+        nothing_first = not (line.session.batch.writes or slots.planned)
+        self._rows.show_directly(shown=nothing_first and self._rows.may_show)
+        taken, stop = planner.take(data, slots, times)
+        if planner.direct_reads:
+            line.count_direct(planner.direct_reads)
+            planner.direct_reads = 0
+        if slots.planned and slots.current is not None:
+            self._scheduler.lines[slots.current] = line
+        return taken, stop
+
+
+class BatchScheduler(BaseScheduler[BatchedRows]):
+    """Carry out the planned commands of all connections with batches over one store.
+
+    Attributes:
+        lines: the connections, by their current replies.
+    """
+
+    def __init__(self, runner: StepRunner, commits: Commits) -> None:
+        super().__init__()
+        self._runner = runner
+        self._transactions = runner.transactions
+        self._commits = commits
+        self.lines: dict[Replies, Line] = {}
+        self._begun = False  # the write lock is taken: a commit is to end the transaction of the file
+
+    def run(self) -> None:
+        self._scheduled = False
+        slots, self._slots = self._slots, []
+        works, self._works = self._works, []
+        lines, self.lines = self.lines, {}
+        for work in works:
+            plans, work.plans = work.plans, []
+            for start in range(0, len(plans), WIDTH):
+                self._carry_out(work, plans[start : start + WIDTH], lines)
+            work.writers.clear()
+        waiting: list[tuple[Slots, Replies]] = []
+        free: list[Slots] = []
+        for each in slots:
+            line = lines[cast(Replies, each.current)]
+            if line.stepped is None:
+                free.append(each)
+            else:
+                waiting += _split(line)
+        waiting += decided(free)
+        for line in lines.values():
+            line.note()
+        self._settle(waiting, at_once=len(slots) == 1)
+
+    def _settle(self, waiting: list[tuple[Slots, Replies]], *, at_once: bool) -> None:
+        """Let lists of replies leave after the commit that they wait for."""
+        begun, self._begun = self._begun, False
+        if not (waiting or begun):
+            return
+        number = self._commits.unsettled
+        if number is None:
+            settled(waiting, "")
+        else:
+            self._commits.when_settled(number, partial(settled, waiting), at_once=at_once)
+
+    def _carry_out(self, work: BatchWork, plans: Sequence[Plan], lines: dict[Replies, Line]) -> None:
+        bound = work.bound
+        bound.now = int(time.time())
+        work.rows.seek(_words(plans))
+        out: object = None
+        line: Line | None = None
+        for plan in plans:
+            if plan[3] is not out:
+                out = plan[3]
+                line = lines[cast(Replies, out)]
+            assert line is not None, "the line of the replies"
+            if line.stepped is not None:
+                line.waiting.append((work, plan))
+            elif not self._is_carried_out(work, plan, line):
+                self._step(work, plan, line)
+        bound.settle()
+
+    def _is_carried_out(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+        """Carry out a planned command; return False if it must run by steps, of which nothing is done then."""
+        if not work.rows.source.live:
+            return False
+        bound = work.bound
+        before = len(bound.counted), len(bound.events), len(bound.effects), len(bound.undo)
+        try:
+            kind = type(getattr(plan[0], "__self__", None))
+            if isinstance(plan[1], tuple):
+                done = self._gets(work, plan, line)
+            elif kind in _READERS or (kind not in _WRITERS and not record.may_write(plan)):
+                done = self._get(work, plan, line)
+            else:
+                done = self._write(work, plan, line)
+        except KvrefError:
+            done = False  # the store's error, which the command by steps meets again
+        except Exception:  # noqa: BLE001 - a server never ends because of a request
+            _log.exception("a planned command failed")
+            done = False
+        if not done:
+            _take_back(bound, before)
+        return done
+
+    def _get(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+        decide, word, command, out, place = plan
+        assert isinstance(word, bytes), "the word of a get of one"
+        seen = work.rows.read(line.transaction, word)
+        if seen is None or not self._may_read(work, line, 1):
+            return False
+        try:
+            out[place] = decide(seen.row, word, command)[0]
+        except RefusedError:
+            return False
+        if not seen.durable:
+            out.late = True  # type: ignore[attr-defined]  # of `Replies`
+        self._count_reads(work, plan, line, 1)
+        return True
+
+    def _gets(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+        decide, words, command, out, place = plan
+        assert isinstance(words, tuple), "the words of a get of several"
+        reads = line.batch.reads_of(len(words))
+        if not self._may_read(work, line, reads):
+            return False
+        found: list[CachedRow] = []
+        for word in words:
+            seen = work.rows.read(line.transaction, word)
+            if seen is None:
+                return False
+            found.append(seen.row)
+            if not seen.durable:
+                out.late = True  # type: ignore[attr-defined]
+        try:
+            out[place] = decide(found, words, command)
+        except RefusedError:
+            return False
+        self._count_reads(work, plan, line, reads)
+        return True
+
+    def _may_read(self, work: BatchWork, line: Line, reads: int) -> bool:
+        """Return whether so many reads fill no batch, or one that can be committed at once."""
+        batch = line.batch
+        if batch.reads_unbatched or not (line.transaction.operations and batch.fills(reads=reads)):
+            return True
+        if work.bound.rules.counts_each_key and work.rows.may_be_refused:
+            return False  # a key whose read ends in a failed commit is not counted in `stats`
+        return self._begin(work)
+
+    def _begin(self, work: BatchWork) -> bool:
+        if work.rows.begin():
+            self._begun = True
+            return True
+        return False
+
+    def _count_reads(self, work: BatchWork, plan: Plan, line: Line, reads: int) -> None:
+        batch = line.batch
+        if batch.reads_unbatched:
+            return
+        for _ in range(reads):
+            if batch.count_read():
+                self._commit(work, plan, line)
+
+    def _write(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+        decide, word, command, out, place = plan
+        assert isinstance(word, bytes), "a write has one word"
+        bound, rows, transaction, batch = work.bound, work.rows, line.transaction, line.batch
+        found = rows.find(transaction, word)
+        if found is None:
+            return False
+        named, (row, durable) = found
+        if not rows.may_add(transaction, row) or (batch.fills(writes=1) and not self._begin(work)):
+            return False
+        bound.writing, bound.succeeded = False, None
+        new: CachedRow | None
+        parameters: Parameters | None
+        try:
+            reply, new, parameters = decide(row, word, command)
+        except RefusedError as refusal:
+            bound.succeeded = None
+            reply, new, parameters = refused(work, plan, refusal)
+        if new is not None and not rows.add(transaction, named, word, row, new, parameters or ()):
+            return False
+        if not (durable and (new is None or not self._transactions.dirty)):
+            out.late = True  # type: ignore[attr-defined]
+        out[place] = reply
+        if bound.writing:
+            if new is None and row[HIT]:
+                self._transactions.pending.lock(transaction, named.identity)
+            done = new is not None if bound.succeeded is None else bound.succeeded
+            failed = not (done or batch.counts_failed(command))
+            self._count_write(work, plan, line, failed=failed)
+        return True
+
+    def _count_write(self, work: BatchWork, plan: Plan, line: Line, *, failed: bool) -> None:
+        batch = line.batch
+        batch.write_without_snapshot()
+        ending = batch.count_write(failed=failed)
+        if ending is Ending.COMMIT:
+            self._commit(work, plan, line)
+        elif ending is Ending.ROLL_BACK:
+            self._transactions.roll_back(line.transaction)
+            batch.reset()
+            self._runner.ended()
+
+    def _commit(self, work: BatchWork, plan: Plan, line: Line) -> None:
+        """Commit a batch that a command has filled; if that fails, the reply of the command says so."""
+        out, wrote = cast(Replies, plan[3]), bool(line.transaction.operations)
+        try:
+            reason = self._answered(line, line.batch.commit())
+        except TransactionLostError as lost:
+            reason = line.batch.lost(str(lost))
+        except KvrefError as error:
+            reason = str(error)
+        self._runner.ended()
+        if wrote:
+            work.rows.forget()
+            out.late = True
+        if reason is not None:
+            reply = ServerError(reason)
+            out.owner.rejected(reply)
+            out[plan[4]] = record.encoded(plan, record.record_of(plan), reply, 0)
+
+    def _answered(self, line: Line, steps: Generator[Operation, Any, str | None]) -> str | None:
+        """Answer the operations of some steps, and return their result; raises as `Transactions.execute`."""
+        answer: Any = None
+        error: Exception | None = None
+        while True:
+            try:
+                operation = steps.send(answer) if error is None else steps.throw(error)
+            except StopIteration as stop:
+                reason: str | None = stop.value
+                return reason
+            answer = error = None
+            try:
+                answer = self._transactions.execute(line.transaction, operation)
+            except KvrefError as failure:
+                error = failure
+
+    def _step(self, work: BatchWork, plan: Plan, line: Line) -> None:
+        """Run a command by steps, which wait for locks, in the transaction of its connection."""
+        several = record.several_of(plan)
+        if several is not None and several.ends_before(plan[2][1]):
+            return  # a word of a gat behind one that was refused
+        work.bound.settle()  # before the next command, which may be for `stats`
+        line.stepped = work, plan
+        command = record.record_of(plan)
+        begin = partial(execute, line.session, command, int(time.time()))
+        reply = self._runner.run(line.transaction, begin, partial(self._finish, line))
+        if reply is not None:
+            self._fill(line, reply)
+
+    def _fill(self, line: Line, reply: Reply) -> None:
+        """Put the reply of the command by steps into its place."""
+        assert line.stepped is not None, "of it"
+        (work, plan), line.stepped = line.stepped, None
+        out = cast(Replies, plan[3])
+        if isinstance(reply, ServerError):
+            out.owner.rejected(reply)
+        out[plan[4]] = record.encoded(plan, record.record_of(plan), reply, line.session.written_cas)
+        out.late = out.late or self._commits.unsettled is not None
+        work.rows.forget()
+
+    def _finish(self, line: Line, reply: Reply) -> None:
+        """Go on after a command by steps that has waited: carry out the commands behind it."""
+        out = line.replies_of_stepped
+        self._fill(line, reply)
+        while line.waiting and not line.waits:
+            work, plan = line.waiting.popleft()
+            work.bound.now = int(time.time())
+            work.rows.seek(_words([plan]))
+            if not self._is_carried_out(work, plan, line):
+                self._step(work, plan, line)
+            work.bound.settle()
+        if not line.waits:
+            waiting = _completed(line, out)
+        elif line.stepped_place:
+            line.slots_of_replies.wait_for(_tail(line, out))
+            waiting = _completed(line, out)
+        else:
+            waiting = []
+        line.note()
+        self._settle(waiting, at_once=True)
+
+
+def _take_back(bound: Bound, before: _Counted) -> None:
+    """Forget what a command has noted that runs by steps instead, and take its marks back."""
+    counted, events, effects, undo = before
+    del bound.counted[counted:], bound.events[events:], bound.effects[effects:]
+    while len(bound.undo) > undo:
+        bound.undo.pop()()
+
+
+def _words(plans: Sequence[Plan]) -> list[bytes]:
+    words = [plan[1] for plan in plans]
+    return [*dict.fromkeys(chain.from_iterable([each if isinstance(each, tuple) else (each,) for each in words]))]
+
+
+def _split(line: Line) -> list[tuple[Slots, Replies]]:
+    """Detach the replies of a connection from a command that waits on; return those before it if they wait, too."""
+    slots = line.slots_of_replies
+    current = slots.current
+    assert current is not None, "the connection has planned in this turn"
+    if not line.stepped_place:
+        slots.detach()
+        return []
+    tail = _tail(line, current)
+    slots.planned = False
+    waiting: list[tuple[Slots, Replies]] = []
+    if current.late:
+        slots.detach(undecided=False)
+        waiting.append((slots, current))
+    else:
+        slots.send_or_queue(current)
+    slots.wait_for(tail)
+    return waiting
+
+
+def _tail(line: Line, out: Replies) -> Replies:
+    """Move the places of a list from the command that waits on to another list, and return that."""
+    assert line.stepped is not None, "a command waits"
+    work, stepped = line.stepped
+    place = stepped[4]
+    tail = Replies(out[place:])
+    tail.owner = out.owner
+    if out.names is not None:
+        tail.names, tail.started = out.names[place:], out.started
+        del out.names[place:]
+    del out[place:]
+    line.stepped = work, (*stepped[:3], tail, 0)
+    line.waiting = deque((each, (*plan[:3], tail, plan[4] - place)) for each, plan in line.waiting)
+    return tail
+
+
+def _completed(line: Line, out: Replies) -> list[tuple[Slots, Replies]]:
+    """Let a detached list leave whose places are filled; return it if it waits for a commit."""
+    slots = line.slots_of_replies
+    out.undecided = False
+    if out.late:
+        slots.notify()
+        return [(slots, out)]
+    slots.completed(out)
+    return []
