@@ -1,6 +1,9 @@
 """Generated conversations of one to three connections with two servers in this process, of which one plans nothing.
 
-    python -m yardsticks.paths.inside [--conversations N] [--seed S] [--profile P]...
+    python -m yardsticks.paths.inside [--conversations N] [--seed S] [--profile P]... [--batches]
+
+With `--batches`, connections have batches of the sizes and levels of BATCHES, idle connections are committed, and a
+program empties the table meanwhile.
 
 Input is split at random bytes, and connections send before earlier replies are there. Compared are the bytes of the
 replies, the rows of the table and the counters of `stats`. Values of COUNTERS that only timing decides are left out.
@@ -37,6 +40,12 @@ from kvref.storage.sqlite.store import SQLiteStore
 from kvref_testbed.steps import without_plans
 from yardsticks.paths.tables import MEMORY, TABLES, Table
 
+# Batches of reads and of writes, the isolation level, and whether writes wait for rows that others have written.
+BATCHES: Final = (
+    (1, 2, 1, True), (1, 32, 1, True), (2, 3, 1, True), (7, 3, 0, True), (32, 32, 0, True), (1, 3, 3, True),
+    (3, 1, 1, True), (1, 3, 2, True), (2, 4, 2, True), (5, 4, 0, False),
+)  # fmt: skip
+LOCK_WAIT: Final = 0.001  # seconds, with batches
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
 HERE: Final = Listener(Address("127.0.0.1", 0))
 EVENTS: Final = 25
@@ -46,9 +55,11 @@ FIRST_CAS: Final = 1000
 NOW: Final = 1_795_000_000.5  # UNIX time of all conversations
 MAX_SHOWN: Final = 5  # conversations that differ
 QUIET: Final = 4  # turns of the loop without work, after which a side is settled
+QUICK_TURNS: Final = 2_000  # of these, after which only a lock is awaited
 TURNS: Final = 200_000  # of the loop, until a side counts as stuck
 _UNEQUAL: Final = re.compile(rb"STAT (pid|uptime|time|rusage_\w+|\w*connections?\w*) [^\r]*\r\n|(?<=h[01] )l\d+")
 
+END_OF_TABLE: Final = b"\0"  # in place of what a connection sends
 # In place of a cas number: the one that the server has shown last.
 LAST: Final = b"{last}"
 KEYS: Final = [b"a", b"A", b"b", b"c:1", b"c:2", b"12", b"012", b"7", "\u00e4".encode(), b"k" * 40, b"\xff", b"n"]
@@ -164,7 +175,8 @@ class Side:
         self.server = Server(self._store, facts, lambda: parse(list(settings), None, facts), [HERE])
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
-        self.server.executor = executor_for(self._store, self.server.isolation, 1)
+        self.batches = self.server.isolation.batches
+        self.server.executor = executor_for(self._store, self.server.isolation, LOCK_WAIT if self.batches else 1)
         if path == STEPS:
             without_plans(self.server.executor)
         self.connections: list[tuple[Connection, Transport]] = []
@@ -189,21 +201,25 @@ class Side:
             connection.connection_made(cast(asyncio.Transport, transport))
 
     def feed(self, number: int, data: bytes) -> None:
-        """Let a connection receive bytes."""
+        """Let a connection receive bytes; none: it is idle, and END_OF_TABLE: a program empties the table."""
         connection, transport = self.connections[number]
-        if not transport.closed:
+        if data == END_OF_TABLE:
+            self.clear()
+        elif not data:
+            connection.commit_idle()
+        elif not transport.closed:
             connection.data_received(data)
 
     async def settle(self) -> None:
         """Wait until every command that has arrived is answered; raises TimeoutError if that does not happen."""
         quiet = 0
-        for _ in range(TURNS):
+        for turn in range(TURNS):
             behind = any(connection._busy for connection, transport in self.connections if not transport.closed)
             dirty = isinstance(self._store, SQLiteStore) and self._store.dirty
             quiet = 0 if behind or dirty else quiet + 1
             if quiet == QUIET:
                 return
-            await asyncio.sleep(0)
+            await asyncio.sleep(LOCK_WAIT if self.batches and turn > QUICK_TURNS else 0)
         raise TimeoutError(f"{self._path}: a command is not answered")
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -324,15 +340,19 @@ class Event:
     settles: bool
 
 
-def conversation(draw: random.Random) -> tuple[int, list[Event]]:
-    """Return the number of connections, and what they send."""
-    count = draw.choice([1, 1, 2, 3])
+def conversation(draw: random.Random, *, batches: bool = False) -> tuple[int, list[Event]]:
+    """Return the number of connections, and what they send; with `batches`, some are idle, and a program writes."""
+    count = draw.choice([1, 2, 3, 3] if batches else [1, 1, 2, 3])
     meta, binary = draw.choice([0.03, 0.6]), draw.random() < 0.3
     events: list[Event] = []
     if draw.random() < 0.25:
         events.append(Event(0, DETAIL_FRAME if binary else b"stats detail on\r\n", settles=True))
     for _ in range(EVENTS):
         number = draw.randrange(count)
+        if batches and (special := draw.random()) < 0.08:
+            events[-1:] = [replace(each, settles=True) for each in events[-1:]]
+            events.append(Event(number, b"" if special < 0.06 else END_OF_TABLE, settles=True))
+            continue
         data = b"".join(frame(draw) if binary else command(draw, meta) for _ in range(draw.choice([1, 1, 2, 4, 20])))
         events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
         # What the parser's path does for another connection meanwhile has no order that both must have.
@@ -366,20 +386,37 @@ def last_number(replies: bytes) -> int:
     return last
 
 
+async def begin(side: Side, count: int) -> None:
+    """Begin a conversation of so many connections: with the rows of the table alone, and no command in hand."""
+    with suppress(TimeoutError):
+        if side.batches:
+            side.connect(0)
+        await side.settle()  # what a conversation that differs has left
+    side.clear()
+    side.connect(count)
+    side.numbers.last = FIRST_CAS
+    side.server.shared.counters.reset()
+    side.server.shared.counters.prefixes.counting = False
+
+
+async def end(side: Side) -> None:
+    """End a conversation: all is answered, and batches are committed."""
+    await side.settle()
+    for number in range(len(side.connections) if side.batches else 0):
+        side.feed(number, b"")
+        await side.settle()
+
+
 async def converse(sides: tuple[Side, Side], count: int, events: Sequence[Event]) -> str:
     """Run a conversation on both sides; return what differs, empty if nothing does."""
     for side in sides:
-        with suppress(TimeoutError):
-            await side.settle()  # what a conversation that differs has left
-        side.clear()
-        side.connect(count)
-        side.numbers.last = FIRST_CAS
-        side.server.shared.counters.reset()
-        side.server.shared.counters.prefixes.counting = False
+        await begin(side, count)
     last = 1
     try:
         for event in events:
             for side in sides:
+                if event.data == END_OF_TABLE:
+                    await side.settle()  # it waits for no lock
                 side.feed(event.number, filled(event.data, last))
             if event.settles:
                 for side in sides:
@@ -388,7 +425,7 @@ async def converse(sides: tuple[Side, Side], count: int, events: Sequence[Event]
                 return found
             last = last_number(sides[0].connections[event.number][1].written) or last
         for side in sides:
-            await side.settle()
+            await end(side)
     except TimeoutError as error:
         return str(error)
     return _difference(sides) or _state_difference(sides)
@@ -440,22 +477,29 @@ def _short(text: str) -> str:
     return re.sub(r"(.)\1{20,}", r"\1\1...", text)
 
 
-async def run(profile: str, conversations: int, seed: int, tables: Sequence[Table] = TABLES) -> int:
+async def run(
+    profile: str, conversations: int, seed: int, tables: Sequence[Table] = TABLES, settings: Sequence[str] = ()
+) -> int:
     """Run conversations; print those that differ and return their number."""
     differ = 0
+    if settings:
+        tables = [table for table in tables if table is not MEMORY]  # it has no batches
     each = max(1, conversations // len(tables))
     for table in tables:
         folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
-        sides = Side(STEPS, profile, table, folder), Side(PLAN, profile, table, folder)
+        sides = Side(STEPS, profile, table, folder, settings), Side(PLAN, profile, table, folder, settings)
         for number in range(each):
-            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))  # noqa: S311
+            count, events = conversation(
+                random.Random(f"{seed}:{table.title}:{number}"),  # noqa: S311
+                batches=bool(settings),
+            )
             found = await converse(sides, count, events)
             if not found:
                 continue
             differ += 1
             print(f"first: {found}")
             events = await shrunk(sides, count, events)
-            print(f"--- {profile}, {table.title}, seed {seed}, conversation {number}")
+            print(f"--- {profile} {' '.join(settings)}, {table.title}, seed {seed}, conversation {number}")
             for event in events:
                 print(_short(f"{event.number}{'.' if event.settles else ' '} {event.data!r}"))
             print(await converse(sides, count, events), flush=True)
@@ -465,8 +509,21 @@ async def run(profile: str, conversations: int, seed: int, tables: Sequence[Tabl
             with suppress(Exception):
                 await side.close()
         shutil.rmtree(folder)
-    print(f"{profile}, seed {seed}: {each * len(tables)} conversations, {differ} differ", flush=True)
+    print(
+        f"{' '.join([profile, *settings])}, seed {seed}: {each * len(tables)} conversations, {differ} differ",
+        flush=True,
+    )
     return differ
+
+
+def batch_settings(reads: int, writes: int, level: int, locks: bool) -> tuple[str, ...]:
+    """Return settings of a server, see BATCHES."""
+    return (
+        f"daemon_memcached_r_batch_size={reads}",
+        f"daemon_memcached_w_batch_size={writes}",
+        f"innodb_api_trx_level={level}",
+        f"innodb_api_disable_rowlock={int(not locks)}",
+    )
 
 
 def main() -> int:
@@ -478,9 +535,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--profile", action="append", choices=PROFILES)
     parser.add_argument("--table", action="append", choices=[table.title for table in TABLES])
+    parser.add_argument("--batches", action="store_true")
     given = parser.parse_args()
     tables = [table for table in TABLES if given.table is None or table.title in given.table]
-    differ = sum(asyncio.run(run(each, given.conversations, given.seed, tables)) for each in given.profile or PROFILES)
+    differ = 0
+    for profile in given.profile or PROFILES:
+        for settings in [batch_settings(*each) for each in BATCHES] if given.batches else [()]:
+            differ += asyncio.run(run(profile, given.conversations, given.seed, tables, settings))
     return 1 if differ else 0
 
 
