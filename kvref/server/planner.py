@@ -160,7 +160,8 @@ class Planner(Planning):
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
-                stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
+                waits = length - at <= MAX_OPEN_LINE and data.find(b"\n", at) < 0  # else the line ends without CR
+                stop = Stop.INCOMPLETE if waits else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
             next_at = planners.get(words[0], _unusual)(words, data, end + 2, slots)

@@ -286,6 +286,15 @@ def test_a_command_that_arrives_in_parts_is_planned_once_it_is_whole(process: In
     asyncio.run(play())
 
 
+def test_a_line_that_ends_without_carriage_return_is_answered_at_once(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            for end in (b"\r\n", b"\n", b"\r\n", b"\n"):
+                assert await client.ask(b"get a" + end, 1) == b"END\r\n"
+
+    asyncio.run(play())
+
+
 def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_commands_are_planned(
     process: InProcess,
 ) -> None:
