@@ -17,7 +17,7 @@ from kvref.errors import StoreError
 from kvref.protocol.hits import renamed
 from kvref.storage.isolation import Isolation
 from kvref.storage.plans import Overlay, RowReader, Source
-from kvref.storage.sqlite.plans import PlannedWrite, SQLiteRows
+from kvref.storage.sqlite.plans import PlannedWrite, SQLiteRows, is_text
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Identity, Transaction, Transactions, Version
 
@@ -35,14 +35,12 @@ class Named(NamedTuple):
 
     identity: Identity
     key: Cell
+    sql_key: Cell
     exact: bool
 
 
-class Seen(NamedTuple):
-    """A row as a command finds it; `durable`: a reply that shows it waits for no commit."""
-
-    row: CachedRow
-    durable: bool
+# A row as a command finds it, and whether a reply that shows it waits for no commit.
+Seen = tuple[CachedRow, bool]
 
 
 class BatchedRows:
@@ -118,7 +116,7 @@ class BatchedRows:
         """Return the row that a get of a word shows, None if it has to wait for a lock; raises StoreError."""
         if not self._pending:
             return self._committed(word)
-        named = self.named(word)
+        named = self._named.get(word) or self.named(word)
         if named is None:
             return self._committed(word)  # there is none, or its key has no pending row
         identity = named.identity
@@ -131,12 +129,15 @@ class BatchedRows:
             elif isolation.reads_lock and self._pending.holders.get(identity) not in (None, transaction):
                 return None
             elif others is not None and isolation.shows_deletes and _deletes(others):
-                return Seen(ABSENT, durable=True)
-        return self._committed(word) if version is None else Seen(self._shown(version, word), durable=True)
+                return ABSENT, True
+        return self._committed(word) if version is None else (self._shown(version, word), True)
 
-    def find(self, transaction: Transaction, word: bytes) -> tuple[Named, Seen] | None:
-        """Return the row that a write of a word finds; None if the command runs by steps. Raises StoreError."""
-        named = self.named(word)
+    def find(self, transaction: Transaction, word: bytes) -> tuple[Named, CachedRow, bool] | None:
+        """Return the row that a write of a word finds, as `read` does; None if the command runs by steps.
+
+        Raises StoreError.
+        """
+        named = self._named.get(word) or self.named(word)
         if named is None or not named.exact:
             return None
         identity, row_locks = named.identity, self._isolation.row_locks
@@ -148,14 +149,14 @@ class BatchedRows:
         if version is not None:
             if type(version) is not PlannedWrite or version.rows is not self._rows or version.word != word:
                 return None
-            return named, Seen(version.cached, durable=True)
-        seen = self._committed(word)
+            return (named, version.cached, True) if self._may_add(transaction, version.cached) else None
+        row, durable = self._committed(word)
         overlay = self._overlay
         if (overlay is not None and word in overlay.aliases) or self._rows.has_blobs():
             return None
-        return named, seen
+        return (named, row, durable) if self._may_add(transaction, row) else None
 
-    def may_add(self, transaction: Transaction, row: CachedRow) -> bool:
+    def _may_add(self, transaction: Transaction, row: CachedRow) -> bool:
         """Return whether the pending writes of a transaction are far below their limit."""
         return transaction.size + len(row[HIT]) + MAX_WRITE <= self._pending.max_bytes
 
@@ -170,11 +171,12 @@ class BatchedRows:
     ) -> bool:
         """Keep a write until the commit; return whether the file can hold it: if not, nothing is kept."""
         kind = self._rows.kind_of(row, new, parameters)
-        write = PlannedWrite(self._rows, kind, word, named.key, new, parameters)
-        if not write.is_holdable:
+        write = PlannedWrite(self._rows, kind, word, named.key, named.sql_key, new, parameters)
+        size = write.measure()
+        if size < 0:
             return False
         try:
-            self._transactions.add_planned(transaction, named.identity, write)
+            self._transactions.add_planned(transaction, named.identity, write, size)
         except StoreError:
             return False
         return True
@@ -189,17 +191,15 @@ class BatchedRows:
         return found
 
     def _name(self, word: bytes) -> Named | None:
-        if self._bound.session.key_to_find(self._bound.mapping, word) is None:
-            return None
         try:
             cell = self._bound.key(word)
         except RefusedError:
-            return None
+            return None  # see `Session.key_to_find`; no mapping of planned commands is unsearchable
         key = self._sql.key(cell)
-        if isinstance(key, str) and not key.isascii() and not _is_text(key):
+        if isinstance(key, str) and not key.isascii() and not is_text(key):
             return None
         identity: Hashable = self._sql.identity(cell)
-        return Named((self._bound.mapping.source, identity), cell, to_bytes(cell) == word)
+        return Named((self._bound.mapping.source, identity), cell, key, to_bytes(cell) == word)
 
     def _shown(self, version: Version | PlannedWrite, word: bytes) -> CachedRow:
         """Return a pending row as a get of a word shows it."""
@@ -218,9 +218,9 @@ class BatchedRows:
         rows = self._rows
         row = rows.rows.get(word)
         if row is not None:
-            return Seen(row, durable=True)
+            return row, True
         if word in rows.missing:
-            return Seen(ABSENT, durable=True)
+            return ABSENT, True
         if self._clears != self._cache.clears:
             self._overlay, self._clears = None, self._cache.clears
         overlay = self._overlay
@@ -231,16 +231,8 @@ class BatchedRows:
         row = overlay.rows[key]
         if key != word and row[HIT]:
             row = renamed(row[HIT], key, word), *row[1:]
-        return Seen(row, durable=not (overlay.all_not_durable or key in overlay.not_durable))
+        return row, not (overlay.all_not_durable or key in overlay.not_durable)
 
 
 def _deletes(version: Version | PlannedWrite) -> bool:
     return not version.cached[HIT] if type(version) is PlannedWrite else version.row is None
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

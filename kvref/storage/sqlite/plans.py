@@ -55,19 +55,28 @@ class PlannedWrite:
         kind: what it does to the row.
         word: of the client, and key of the row, as the table stores it.
         key: the same as the cell of the key column.
+        sql_key: that cell as SQL has it.
         cached: the row afterwards, ABSENT for a delete.
         parameters: cells to write, none for a delete.
     """
 
-    __slots__ = ("cached", "key", "kind", "parameters", "rows", "word")
+    __slots__ = ("cached", "key", "kind", "parameters", "rows", "sql_key", "word")
 
     def __init__(
-        self, rows: SQLiteRows, kind: WriteKind, word: bytes, key: Cell, cached: CachedRow, parameters: Parameters
+        self,
+        rows: SQLiteRows,
+        kind: WriteKind,
+        word: bytes,
+        key: Cell,
+        sql_key: Cell,
+        cached: CachedRow,
+        parameters: Parameters,
     ) -> None:
         self.rows = rows
         self.kind = kind
         self.word = word
         self.key = key
+        self.sql_key = sql_key
         self.cached = cached
         self.parameters = parameters
 
@@ -96,24 +105,31 @@ class PlannedWrite:
         renews = self.kind is WriteKind.RENEW
         return Update(self.mapping, self.key, row, self.rows.clears and not renews, renews)
 
-    @property
-    def cells(self) -> Sequence[Cell]:
-        """Return the cells of the value columns that count in the size of the batch."""
+    def measure(self) -> int:
+        """Return how many bytes of keys and values count in the size of the batch; -1: SQLite cannot hold the text."""
+        size = len(self.key) if isinstance(self.key, str | bytes) else 0
         if self.kind in _WHOLE:
-            return self.parameters[: len(self.mapping.values)]
-        row = self.row
-        return () if row is None else row.values
+            cells: Sequence[Cell] = self.parameters[: self.rows.value_count]
+        else:
+            row = self.row
+            cells = () if row is None else row.values
+        for cell in cells:
+            if type(cell) is str:
+                if not cell.isascii() and not is_text(cell):
+                    return -1
+                size += len(cell)
+            elif isinstance(cell, bytes):
+                size += len(cell)
+        return size
 
-    @property
-    def is_holdable(self) -> bool:
-        """Return whether SQLite can hold the cells: text without surrogates."""
-        for cell in self.parameters:
-            if type(cell) is str and not cell.isascii():
-                try:
-                    cell.encode()
-                except UnicodeEncodeError:
-                    return False
-        return True
+
+def is_text(text: str) -> bool:
+    """Return whether SQLite can hold a text, which has no surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class SQLiteRows:
@@ -134,13 +150,14 @@ class SQLiteRows:
         self._update = sql.overwrite(clear_unmapped=self.clears, by_rowid=self._numbered)
         self._update_by_key = sql.overwrite(clear_unmapped=self.clears)
         self._to_sql = _codecs(mapping.values)
+        self.value_count = len(mapping.values)
         self._has_text = bound.one_text and mapping.values[0].kind is Kind.TEXT
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = bytes_of_row(mapping)
-        self._measured = False  # it is of rows that were read
+        self._measured = False  # it is of rows that were read, or written in batches
         self.hits = 0
         self._blobs = False
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
@@ -300,25 +317,25 @@ class SQLiteRows:
             if changed and self._store.in_transaction:
                 return False
             raise
-        cache, mapping = self._store.cache, self.mapping
-        for word, write in {each.word: each for _, each in merged}.items():  # the last one of each row
-            hit, _, flags, cas, expiry, values = write.cached
-            cache.change(mapping, word, (hit, 0, flags, cas, expiry, values) if hit else None)
+        self._measure(max([len(each.cached[HIT]) for each in writes]))
+        self._store.cache.change_batch(self._table, {each.word: each.cached for _, each in merged})
         return True
 
     def _of_batch(self, kind: WriteKind, writes: Sequence[PlannedWrite]) -> tuple[str, list[Parameters]]:
         """Return the statement of writes of one kind, and its parameters for each; rows are found by their keys."""
-        sql = self._sql
         if kind is _DELETE:
-            return sql.remove, [(sql.key(each.key),) for each in writes]
+            return self._sql.remove, [(each.sql_key,) for each in writes]
         codecs = self._to_sql if kind in _WHOLE else self._renewed_to_sql
-        cells = [_to_sql(each.parameters, codecs) if codecs else each.parameters for each in writes]
         if kind is _INSERT:
             if any(isinstance(each.key, bytes) for each in writes):
                 self._checked_for_blobs = -1
-            return self._insert, [(sql.key(each.key), *row) for each, row in zip(writes, cells, strict=True)]
-        text = self._update_by_key if kind is _UPDATE else sql.renew
-        return text, [(*row, sql.key(each.key)) for each, row in zip(writes, cells, strict=True)]
+            if not codecs:
+                return self._insert, [(each.sql_key, *each.parameters) for each in writes]
+            return self._insert, [(each.sql_key, *_to_sql(each.parameters, codecs)) for each in writes]
+        text = self._update_by_key if kind is _UPDATE else self._sql.renew
+        if not codecs:
+            return text, [(*each.parameters, each.sql_key) for each in writes]
+        return text, [(*_to_sql(each.parameters, codecs), each.sql_key) for each in writes]
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
         """Cache what a write left; `certain`: no command of the group names the row by another equal key."""
@@ -441,9 +458,8 @@ class SQLiteRows:
         else:
             rowid = 0
         key, row = self._row(cells, rowid, prefix)
-        if len(row[HIT]) > self.largest or not self._measured:  # columns without a width would allow any size
-            self.largest = max(MIN_ROW, len(row[HIT]), self.largest if self._measured else 0)
-            self._measured = True
+        if len(row[HIT]) > self.largest or not self._measured:
+            self._measure(len(row[HIT]))
         if key != word:
             overlay.aliases[word] = key
         not_durable = key in table.changed or key in table.syncing
@@ -459,6 +475,11 @@ class SQLiteRows:
                 self._store.cache.set_planned(table, key, row)
         elif key == word:
             self._store.cache.put(table, word, row)
+
+    def _measure(self, size: int) -> None:
+        """Note the size of a row in bytes: columns without a width would allow any."""
+        self.largest = max(MIN_ROW, size, self.largest if self._measured else 0)
+        self._measured = True
 
     def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
         """Return the key of a row that was read, and the row."""

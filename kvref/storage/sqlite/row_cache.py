@@ -55,6 +55,14 @@ def _compares_bytes(mapping: Mapping) -> bool:
     return text and not written_as_value
 
 
+def _unnumbered(row: CachedRow) -> CachedRow | None:
+    """Return a row whose number in the file is not known, None for ABSENT."""
+    hit, rowid, flags, cas, expiry, cells = row
+    if not hit:
+        return None
+    return (hit, 0, flags, cas, expiry, cells) if rowid else row
+
+
 class RowCache:
     """The cached tables of one store, up to `limit` bytes of items, keys and what keeping them takes; 0: none."""
 
@@ -207,6 +215,27 @@ class RowCache:
                 self.appeared(table, word)
         self.size -= freed
         table.changed.update(written)
+
+    def change_batch(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
+        """Note the rows that the commit of a batch leaves, as `change` does: ABSENT for those that it deletes.
+
+        The numbers of the rows in the file are unknown: the batch has found them by their keys.
+        """
+        for tables in self._of_source.get(table.mapping.source, ()):
+            if tables is not table or table.dirty or table.planned:
+                for word, row in written.items():
+                    self.change(table.mapping, word, _unnumbered(row))
+                return
+        items, changed = table.items, table.changed
+        freed = 0
+        for word, row in written.items():
+            old = items.pop(word, None)
+            if old is not None:
+                freed += len(word) + len(old[HIT]) + OVERHEAD
+            if table.missing:
+                self.appeared(table, word)
+            changed[word] = _unnumbered(row)
+        self.size -= freed
 
     def appeared(self, table: CachedTable, word: bytes) -> None:
         """Forget that a key, and those that are equal to it, have no row."""

@@ -102,9 +102,14 @@ class Pending:
         identity: Identity,
         version: Version | PlannedWrite,
         operation: Write | PlannedWrite,
+        size: int,
     ) -> None:
-        """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay."""
-        size = transaction.size + _size(operation)
+        """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay.
+
+        Args:
+            size: bytes of the key and the values of the operation.
+        """
+        size += transaction.size + _OVERHEAD
         if size > self.max_bytes:
             raise StoreError(
                 f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
@@ -151,18 +156,9 @@ class Pending:
         transaction.waits_for = holder
 
 
-def _size(operation: Write | PlannedWrite) -> int:
-    if isinstance(operation, PlannedWrite):
-        key, values = operation.key, operation.cells
-    elif isinstance(operation, operations.Remove):
-        key, values = operation.key, ()
-    else:
-        key, values = operation.row.key, operation.row.values
-    size = _OVERHEAD + len(key) if isinstance(key, str | bytes) else _OVERHEAD
-    for cell in values:
-        if isinstance(cell, str | bytes):
-            size += len(cell)
-    return size
+def _size(operation: Write) -> int:
+    cells = (operation.key,) if isinstance(operation, operations.Remove) else (operation.row.key, *operation.row.values)
+    return sum(len(cell) for cell in cells if isinstance(cell, str | bytes))
 
 
 MAX_IDLE: Final = 16  # connections kept for the next snapshots
@@ -360,10 +356,10 @@ class Transactions:
         """Return whether a commit is due, which says if it has failed: the replies to writes wait for it."""
         return self._store.dirty
 
-    def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite) -> None:
+    def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite, size: int) -> None:
         """Keep a planned write and lock its row, as `execute` does; raises StoreError if there are too many bytes."""
         self._pending.lock(transaction, identity)
-        self._pending.add(transaction, identity, write, write)
+        self._pending.add(transaction, identity, write, write, size)
         if self._store.dirty:
             self.touched.add(transaction)
 
@@ -431,7 +427,8 @@ class Transactions:
         if refusal is None:
             self._pending.lock(transaction, identity)
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
-            self._pending.add(transaction, identity, Version(operation.mapping, key, row, clears), operation)
+            version = Version(operation.mapping, key, row, clears)
+            self._pending.add(transaction, identity, version, operation, _size(operation))
             if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
                 self.touched.add(transaction)
         return refusal

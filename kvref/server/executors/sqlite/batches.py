@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final, Protocol, cast
 
-from kvref.engine.batch import Batch, Ending
+from kvref.engine.batch import Ending
 from kvref.engine.dispatch import execute
 from kvref.engine.operations import Operation, OperationGen, TransactionLostError
 from kvref.engine.plans import record
@@ -70,22 +70,19 @@ class Line:
         waiting: the commands behind it.
     """
 
-    __slots__ = ("session", "slots", "stepped", "transaction", "waiting")
+    __slots__ = ("batch", "session", "slots", "stepped", "transaction", "waiting")
 
     def __init__(self, session: Session, transaction: Transaction) -> None:
         self.session = session
+        self.batch = session.batch
         self.transaction = transaction
         self.slots: Slots | None = None
         self.stepped: tuple[BatchWork, Plan] | None = None
         self.waiting: deque[tuple[BatchWork, Plan]] = deque()
 
-    @property
-    def batch(self) -> Batch:
-        return self.session.batch
-
     def count_direct(self, reads: int) -> None:
         """Count gets that were answered without a plan: the connection has written nothing since its last commit."""
-        batch = self.session.batch
+        batch = self.batch
         if not batch.reads_unbatched:
             batch.read_apart(reads)
             self.note()
@@ -140,7 +137,7 @@ class LinePlanner:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of a known row, see `Planner.hit`; None while something of a batch is pending."""
-        rows, batch = self._rows, self._line.session.batch
+        rows, batch = self._rows, self._line.batch
         if batch.writes or self._line.slots is None or not rows.may_show or self._isolation.keeps_snapshot:
             return None  # `take` answers it, too
         rows.show_directly(shown=True)
@@ -155,7 +152,7 @@ class LinePlanner:
         if line.stepped or self._isolation.keeps_snapshot:
             return 0, Stop.UNUSUAL  # the parser's path waits
         line.slots = slots
-        nothing_first = not (line.session.batch.writes or slots.planned)
+        nothing_first = not (line.batch.writes or slots.planned)
         self._rows.show_directly(shown=nothing_first and self._rows.may_show)
         taken, stop = planner.take(data, slots, times)
         if planner.direct_reads:
@@ -258,43 +255,52 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
     def _get(self, work: BatchWork, plan: Plan, line: Line) -> bool:
         decide, word, command, out, place = plan
         assert isinstance(word, bytes), "the word of a get of one"
-        seen = work.rows.read(line.transaction, word)
-        if seen is None or not self._may_read(work, line, 1):
+        batch = line.batch
+        counts = not batch.reads_unbatched
+        if counts and not self._may_read(work, line, 1):
             return False
+        seen = work.rows.read(line.transaction, word)
+        if seen is None:
+            return False
+        row, durable = seen
         try:
-            out[place] = decide(seen.row, word, command)[0]
+            out[place] = decide(row, word, command)[0]
         except RefusedError:
             return False
-        if not seen.durable:
+        if not durable:
             out.late = True  # type: ignore[attr-defined]  # of `Replies`
-        self._count_reads(work, plan, line, 1)
+        if counts and batch.count_read():
+            self._commit(work, plan, line)
         return True
 
     def _gets(self, work: BatchWork, plan: Plan, line: Line) -> bool:
         decide, words, command, out, place = plan
         assert isinstance(words, tuple), "the words of a get of several"
-        reads = line.batch.reads_of(len(words))
-        if not self._may_read(work, line, reads):
+        batch = line.batch
+        reads = 0 if batch.reads_unbatched else batch.reads_of(len(words))
+        if reads and not self._may_read(work, line, reads):
             return False
         found: list[CachedRow] = []
         for word in words:
             seen = work.rows.read(line.transaction, word)
             if seen is None:
                 return False
-            found.append(seen.row)
-            if not seen.durable:
+            row, durable = seen
+            found.append(row)
+            if not durable:
                 out.late = True  # type: ignore[attr-defined]
         try:
             out[place] = decide(found, words, command)
         except RefusedError:
             return False
-        self._count_reads(work, plan, line, reads)
+        for _ in range(reads):
+            if batch.count_read():
+                self._commit(work, plan, line)
         return True
 
     def _may_read(self, work: BatchWork, line: Line, reads: int) -> bool:
         """Return whether so many reads fill no batch, or one that can be committed at once."""
-        batch = line.batch
-        if batch.reads_unbatched or not (line.transaction.operations and batch.fills(reads=reads)):
+        if not (line.transaction.operations and line.batch.fills(reads=reads)):
             return True
         if work.bound.rules.counts_each_key and work.rows.may_be_refused:
             return False  # a key whose read ends in a failed commit is not counted in `stats`
@@ -306,24 +312,16 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             return True
         return False
 
-    def _count_reads(self, work: BatchWork, plan: Plan, line: Line, reads: int) -> None:
-        batch = line.batch
-        if batch.reads_unbatched:
-            return
-        for _ in range(reads):
-            if batch.count_read():
-                self._commit(work, plan, line)
-
     def _write(self, work: BatchWork, plan: Plan, line: Line) -> bool:
         decide, word, command, out, place = plan
         assert isinstance(word, bytes), "a write has one word"
         bound, rows, transaction, batch = work.bound, work.rows, line.transaction, line.batch
+        if batch.fills(writes=1) and not self._begin(work):
+            return False
         found = rows.find(transaction, word)
         if found is None:
             return False
-        named, (row, durable) = found
-        if not rows.may_add(transaction, row) or (batch.fills(writes=1) and not self._begin(work)):
-            return False
+        named, row, durable = found
         bound.writing, bound.succeeded = False, None
         new: CachedRow | None
         parameters: Parameters | None
@@ -341,20 +339,15 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             if new is None and row[HIT]:
                 self._transactions.pending.lock(transaction, named.identity)
             done = new is not None if bound.succeeded is None else bound.succeeded
-            failed = not (done or batch.counts_failed(command))
-            self._count_write(work, plan, line, failed=failed)
+            batch.write_without_snapshot()
+            ending = batch.count_write(failed=not (done or batch.counts_failed(command)))
+            if ending is Ending.COMMIT:
+                self._commit(work, plan, line)
+            elif ending is Ending.ROLL_BACK:
+                self._transactions.roll_back(transaction)
+                batch.reset()
+                self._runner.ended()
         return True
-
-    def _count_write(self, work: BatchWork, plan: Plan, line: Line, *, failed: bool) -> None:
-        batch = line.batch
-        batch.write_without_snapshot()
-        ending = batch.count_write(failed=failed)
-        if ending is Ending.COMMIT:
-            self._commit(work, plan, line)
-        elif ending is Ending.ROLL_BACK:
-            self._transactions.roll_back(line.transaction)
-            batch.reset()
-            self._runner.ended()
 
     def _commit(self, work: BatchWork, plan: Plan, line: Line) -> None:
         """Commit a batch that a command has filled; if that fails, the reply of the command says so."""
