@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
@@ -585,8 +586,9 @@ class Connection:
         if session.flushed:
             session.flushed = False
             if self._host.shared.rules.flush_commits_others:
-                for other in self._host.connections - {self}:
-                    other.commit_idle()  # more:hist-004
+                since = [(each.batch_since, each) for each in self._host.connections - {self}]
+                for _, other in sorted([(at, each) for at, each in since if at is not None], key=itemgetter(0)):
+                    other.commit_idle()  # more:hist-004; the oldest batch first, as `IdleRule` does
         if session.switched_by_key:
             self._host.client_warnings.switched(session.switched_by_key, self._peer)
             session.switched_by_key = ""
