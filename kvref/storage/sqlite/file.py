@@ -59,6 +59,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")  # the rest of FULL is `wal.Log`
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute("PRAGMA temp_store = MEMORY")  # of savepoints too, else in a file above 64 KiB
         connection.execute("PRAGMA foreign_keys = ON")
         if not profile.flag("store.checks_act"):
             connection.execute("PRAGMA ignore_check_constraints = ON")
