@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kvref.protocol.codec import replaced
 from kvref.protocol.replies import Reply, ServerError
@@ -69,6 +69,7 @@ class Replies(list[bytes]):
         late: one of them waits for a commit.
         open: they cannot leave yet.
         undecided: a scheduler that carries out groups in the background has not filled all places yet.
+        unfilled: how many places such a scheduler still fills.
         commit: number of the commit that they wait for, of commands that were not planned.
         size: bytes of the replies to commands that were not planned.
         counted: bytes that `stats` has counted.
@@ -83,6 +84,7 @@ class Replies(list[bytes]):
     late = False
     open = False
     undecided = False
+    unfilled = 0
     commit: int | None = None
     size = 0
     counted = 0
@@ -102,9 +104,10 @@ class Slots:
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
         waiting: lists that cannot leave yet, or wait for those before them, in order.
+        background: what a scheduler that carries out groups in the background notes of the connection.
     """
 
-    __slots__ = ("awaited", "current", "open", "owner", "planned", "reads", "size", "waiting")
+    __slots__ = ("awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting")
 
     def __init__(self, owner: SlotOwner) -> None:
         self.owner = owner
@@ -113,6 +116,7 @@ class Slots:
         self.planned = False
         self.open = False
         self.awaited: Awaited | None = None
+        self.background: Any = None
         self.size = self.reads = 0
 
     @property

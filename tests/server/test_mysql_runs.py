@@ -14,9 +14,7 @@ WIDTH = 4
 
 
 def run_of(work: Work[Any], *words: bytes) -> Run:
-    run = Run(work, cast(Line, None), writes=False)
-    run.add(cast(Plan, (None, words, None, [], 0)))
-    return run
+    return Run(work, cast(Line, None), cast(Plan, (None, words, None, [], 0)), writes=False)
 
 
 def taken(queued: list[list[bytes]], put_back: list[list[bytes]]) -> list[list[tuple[bytes, ...]]]:

@@ -106,8 +106,6 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
         self._backed_off: dict[str, float] = {}  # until when (loop time), by table
-        self.lines: dict[int, Line] = {}  # by the identity of the slots of a connection
-        self._undecided: dict[Replies, int] = {}  # places without a reply, of each list
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
@@ -125,13 +123,13 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
     def run(self) -> None:
         """Queue all plans for groups."""
         self._scheduled = False
-        slots, self._slots = self._slots, []
-        lines = {each.detach(): self.lines[id(each)] for each in slots}
+        lines = {each.detach(): each.background for each in self._slots}
+        self._slots.clear()
         works, self._works = self._works, []
         for work in works:
             plans, work.plans = work.plans, []
             for run in runs_of(work, plans, lines, by_cas=self._replica is not None):
-                self._undecided[run.out] = self._undecided.get(run.out, 0) + len(run.plans)
+                run.out.unfilled += len(run.plans)
                 if run.line.waiting or not run.line.admits(run):
                     run.line.waiting.append(run)
                 else:
@@ -175,12 +173,9 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         line.running -= count
         while line.waiting and line.admits(line.waiting[0]):
             self._queue(line.waiting.pop(0))
-        left = self._undecided[out] = self._undecided[out] - count
-        if not left:
-            del self._undecided[out]
+        out.unfilled -= count
+        if not out.unfilled:
             line.slots.completed(out)
-            if not line.slots.open:
-                self.lines.pop(id(line.slots), None)
 
     def _width(self, rows: MySQLRows) -> int:
         """Return how many rows of a mapping one statement may read, so that neither it nor its answer is too large."""
@@ -441,7 +436,7 @@ class _OfConnection:
         self._transaction = transaction
 
     def add(self, work: Work[MySQLRows], slots: Slots) -> None:
-        lines = self._scheduler.lines
-        if id(slots) not in lines:
-            lines[id(slots)] = Line(self._transaction, slots)
+        line = slots.background
+        if line is None or line.transaction is not self._transaction:  # of another store
+            slots.background = Line(self._transaction, slots)
         self._scheduler.add(work, slots)

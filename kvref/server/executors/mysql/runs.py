@@ -165,7 +165,7 @@ def runs_of(
     writers, decided, decided_write = work.writers, None, False
     for plan in plans:
         out: Any = plan[3]
-        if out in writers:
+        if writers and out in writers:
             if plan[0] is not decided:  # most commands of a packet have the same decider
                 decided, decided_write = plan[0], record.may_write(plan)
             writes = decided_write
