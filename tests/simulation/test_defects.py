@@ -28,7 +28,7 @@ FOUND_BY = {
     "replies_before_the_sync": 43,
     "replies_out_of_order": 14,
     "retries_never": 7,
-    "runs_commands_beside_one_that_waits": 174,
+    "runs_commands_beside_one_that_waits": 23,
     "shows_what_is_not_durable": 141,
     "stays_paused": 14,
     "stops_without_a_last_sync": 51,

@@ -255,17 +255,27 @@ def commits_the_batches_of_all() -> None:
         return reply
 
     put(connection, "execute", committing)
-    last: dict[Connection, int] = {}
-    note_batch = Connection.note_batch
+    ended: list[Batch] = []
+    clients: set[Connection] = set()
+    reset, register, note_batch = Batch.reset, server.Server.register, Connection.note_batch
+
+    def resetting(self: Batch) -> None:
+        reset(self)
+        ended.append(self)
+
+    def registering(self: server.Server, client: Connection, transport: Any) -> bool:
+        clients.add(client)
+        return register(self, client, transport)
 
     def note(self: Connection) -> None:
         note_batch(self)
-        number = self._session.batch.number
-        if last.setdefault(self, 0) != number:
-            last[self] = number
-            for other in self._host.connections - {self}:
+        if ended:
+            ended.clear()
+            for other in clients - {self}:
                 other.commit_idle()
 
+    put(Batch, "reset", resetting)
+    put(server.Server, "register", registering)
     put(Connection, "note_batch", note)
 
 
