@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from threading import Thread
 
 import pytest
-from helpers.database import database_or_skip, map_table, sql, stopped
+from helpers.database import database_or_skip, map_table, sql, stopped, until_one_waits
 from helpers.live import MYSQL_8
 from helpers.serving import Served, serving
 from helpers.waiting import until
@@ -220,6 +220,31 @@ def test_a_binary_get_that_is_too_large_is_refused_in_its_place(database: SQLSer
         )
     assert [body for *_, body in replies[1::2]] == [bytes(4) + b"s"] * 2
     assert b"out of memory writing get response" in replies[2][-1]
+
+
+def test_a_get_waits_for_a_write_before_it_also_if_tables_change_meanwhile(database: SQLServer) -> None:
+    """It comes in two parts; between them another connection is the first to plan commands after the change."""
+    map_table(database, "apart", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, "REPLACE INTO test.demo_test VALUES ('p00', 'old', 0, 0, 0)")
+    with serving(database.dsn) as served, ExitStack() as stack:
+        *_, client, bound, other = clients = [stack.enter_context(served.connect()) for _ in range(4)]
+        for each in clients:
+            assert ask(each, b"get p00\r\n", 1) == got("p00", "old")
+        ask(bound, b"get @@apart.a\r\n", 1)
+        ask(bound, b"get a\r\n", 1)
+        holder = stack.enter_context(closing(database.connect(60)))
+        holder.begin()
+        holder.cursor().execute("SELECT c2 FROM test.demo_test WHERE c1 = 'p00' FOR UPDATE")
+        client.sendall(put("p00", "new") + b"get p0")
+        until_one_waits(database)
+        sql(database, "ALTER TABLE test.apart MODIFY v VARCHAR(5)")
+        ask(bound, b"get a\r\n", 1)  # meets the change
+        ask(other, b"get p00\r\n", 1)
+        client.sendall(b"0\r\n")
+        for _ in range(3):  # so that a get that does not wait is carried out
+            assert ask(other, b"get p00\r\n", 1) == got("p00", "old")
+        holder.rollback()
+        assert ask(client, b"", 2) == STORED + got("p00", "new")
 
 
 def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket, served: Served) -> None:

@@ -437,6 +437,8 @@ class _OfConnection:
 
     def add(self, work: Work[MySQLRows], slots: Slots) -> None:
         line = slots.background
-        if line is None or line.transaction is not self._transaction:  # of another store
-            slots.background = Line(self._transaction, slots)
+        # Connections share planners, and with each change of a table or setting the transaction of another one serves
+        # them: what is planned then still waits for what was planned before.
+        if line is None or line.owner is not self._scheduler:
+            slots.background = Line(self._scheduler, self._transaction, slots)
         self._scheduler.add(work, slots)

@@ -11,7 +11,7 @@ from kvref.engine.plans import record
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
 from kvref.server.executors.mysql.command import Runner, Transaction
-from kvref.server.scheduler import Work, may_begin
+from kvref.server.scheduler import BaseScheduler, Work, may_begin
 from kvref.server.slots import Replies, Slots
 from kvref.storage.mysql.plans import MySQLRows
 
@@ -20,11 +20,17 @@ class Line:
     """The commands of one connection that are planned and have no reply yet, in order.
 
     `may_begin` has the rule of their order. A command that has left its group delays all that follow it.
+
+    Args:
+        owner: the scheduler that carries them out; that of another store has another line for the connection.
+        transaction: of the connection, or of one with the same planner: no command of theirs is in a transaction.
+        slots: of the connection.
     """
 
-    __slots__ = ("running", "slots", "transaction", "unbatched", "waiting", "writes")
+    __slots__ = ("owner", "running", "slots", "transaction", "unbatched", "waiting", "writes")
 
-    def __init__(self, transaction: Transaction, slots: Slots) -> None:
+    def __init__(self, owner: BaseScheduler[MySQLRows], transaction: Transaction, slots: Slots) -> None:
+        self.owner = owner
         self.transaction = transaction
         self.slots = slots
         self.running = 0  # commands in a group, or in the queue for one
