@@ -376,3 +376,25 @@ def test_a_planned_batch_is_carried_out_over_what_sql_has_changed_meanwhile(tmp_
         assert ask(client, b"get k4\r\nget AA\r\n") == (
             b"VALUE k4 0 3\r\nnew\r\nEND\r\nVALUE AA 8 13\r\nHELLO, HELLO!\r\nEND\r\n"
         )
+
+
+def test_a_row_that_sql_changes_before_a_batch_only_touches_it_is_shown_as_sql_has_left_it(tmp_path: Path) -> None:
+    with serving(tmp_path / "s.sqlite", *batches(2)) as served, served.connect() as client:
+        assert ask(client, b"get AA\r\n") == ITEM + b"END\r\n"
+        assert ask(client, b"touch AA 1000\r\n") == b"TOUCHED\r\n"
+        write(served, "UPDATE demo_test SET c2 = 'sql' WHERE c1 = 'AA'")
+        assert ask(client, store("k")) == b"STORED\r\n"
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 8 3\r\nsql\r\nEND\r\n"
+
+
+def test_a_row_that_another_batch_writes_before_one_that_only_touches_it_is_shown_as_that_has_left_it(
+    tmp_path: Path,
+) -> None:
+    options = batches(2, 1, "innodb_api_trx_level=1", "innodb_api_disable_rowlock=1")
+    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as client, served.connect() as other:
+        for each in (client, other):
+            assert ask(each, b"get AA\r\n") == ITEM + b"END\r\n"
+        assert ask(client, b"touch AA 1000\r\n") == b"TOUCHED\r\n"
+        assert ask(other, store("AA", "other") + store("k1")) == b"STORED\r\n" * 2
+        assert ask(client, store("k2")) == b"STORED\r\n"
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 0 5\r\nother\r\nEND\r\n"

@@ -318,7 +318,12 @@ class SQLiteRows:
                 return False
             raise
         self._measure(max([len(each.cached[HIT]) for each in writes]))
-        self._store.cache.change_batch(self._table, {each.word: each.cached for _, each in merged})
+        left: dict[bytes, CachedRow] = {}
+        for _, write in merged:
+            # What others have written meanwhile stays in the other cells of a row that is renewed.
+            renewed = write.kind is WriteKind.RENEW and not left.get(write.word, ABSENT)[HIT]
+            left[write.word] = ABSENT if renewed else write.cached
+        self._store.cache.change_batch(self._table, left)
         return True
 
     def _of_batch(self, kind: WriteKind, writes: Sequence[PlannedWrite]) -> tuple[str, list[Parameters]]:

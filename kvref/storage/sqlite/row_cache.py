@@ -217,7 +217,7 @@ class RowCache:
         table.changed.update(written)
 
     def change_batch(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
-        """Note the rows that the commit of a batch leaves, as `change` does: ABSENT for those that it deletes.
+        """Note the rows that the commit of a batch leaves, as `change` does: ABSENT for those that the next get reads.
 
         The numbers of the rows in the file are unknown: the batch has found them by their keys.
         """
