@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import sqlite3
@@ -13,6 +14,11 @@ import pytest
 from helpers.clocked import clocked
 from helpers.serving import Served, ask, serving
 from helpers.waiting import until_equal
+from server.in_process import HERE, InProcess
+
+from kvref import collations
+from kvref.server.server import Server
+from kvref.server.settings import parse
 
 ITEM = b"VALUE AA 8 12\r\nHELLO, HELLO\r\n"
 NEVER = ("--set", "innodb_api_bk_commit_interval=100000")
@@ -398,3 +404,49 @@ def test_a_row_that_another_batch_writes_before_one_that_only_touches_it_is_show
         assert ask(other, store("AA", "other") + store("k1")) == b"STORED\r\n" * 2
         assert ask(client, store("k2")) == b"STORED\r\n"
         assert ask(client, b"get AA\r\n") == b"VALUE AA 0 5\r\nother\r\nEND\r\n"
+
+
+def test_a_get_behind_a_write_that_waited_shows_what_sql_has_written_meanwhile(tmp_path: Path) -> None:
+    options = batches(100, 1000, "innodb_lock_wait_timeout=1")
+    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as holder, served.connect() as waiter:
+        assert ask(holder, store("k", "held")) == b"STORED\r\n"
+        assert ask(waiter, b"get AA\r\n" * 2) == (ITEM + b"END\r\n") * 2
+        waiter.sendall(store("k") + b"get AA\r\n")
+        served.until_state("conn_io_queue")
+        write(served, "UPDATE demo_test SET c2 = 'sql' WHERE c1 = 'AA'")
+        left = b"SERVER_ERROR lock wait timeout\r\nVALUE AA 8 3\r\nsql\r\nEND\r\n"
+        assert receive(waiter, len(left)) == left
+
+
+def test_what_a_command_commits_before_it_waits_is_seen_by_those_of_the_same_turn(tmp_path: Path) -> None:
+    process = InProcess(tmp_path / "s.sqlite", "mysql-5.6")
+    process.settings = [
+        "daemon_memcached_w_batch_size=100",
+        "daemon_memcached_r_batch_size=1",
+        "innodb_api_trx_level=3",
+        "innodb_lock_wait_timeout=20",
+        "row_cache_bytes=0",
+    ]
+    with closing(sqlite3.connect(process.store.path, isolation_level=None)) as connection:
+        collations.register(connection)
+        connection.execute("CREATE TABLE plain (k VARCHAR(32) PRIMARY KEY, v BLOB)")
+        connection.execute("INSERT INTO plain VALUES ('k', '1'), ('other', 'x')")
+        connection.execute("DELETE FROM containers")
+        connection.execute("INSERT INTO containers VALUES ('p', 'test', 'plain', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    settings = parse(process.settings, None, process.store.profile)
+    process.server = Server(process.store, process.store.profile, lambda: settings, [HERE])
+
+    async def play() -> None:
+        async with process.clients(4) as (holder, reader, first, second):
+            for client in (holder, reader, first, second):
+                assert await client.ask(b"get none\r\n") == b"END\r\n"
+            assert await holder.ask(store("held")) == b"STORED\r\n"
+            assert await first.ask(store("k", "5")) == b"STORED\r\n"
+            await reader.send(b"get other\r\n")
+            await first.send(b"get k held\r\n")  # the read of k commits
+            await second.send(b"incr k 1\r\n")
+            assert await reader.heard(3) == b"VALUE other 0 1\r\nx\r\nEND\r\n"
+            assert await second.heard(1) == b"6\r\n"
+            holder.close()
+
+    asyncio.run(play())

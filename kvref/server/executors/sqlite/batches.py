@@ -59,6 +59,7 @@ class StepRunner(Protocol):
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None: ...
     def ended(self) -> None: ...
+    def refresh(self, now: float) -> bool: ...
 
 
 class Line:
@@ -395,17 +396,17 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         reply = self._runner.run(line.transaction, begin, partial(self._finish, line))
         if reply is not None:
             self._fill(line, reply)
+        work.rows.forget()  # it may have committed a batch also if it waits now
 
     def _fill(self, line: Line, reply: Reply) -> None:
         """Put the reply of the command by steps into its place."""
         assert line.stepped is not None, "of it"
-        (work, plan), line.stepped = line.stepped, None
+        (_, plan), line.stepped = line.stepped, None
         out = cast(Replies, plan[3])
         if isinstance(reply, ServerError):
             out.owner.rejected(reply)
         out[plan[4]] = record.encoded(plan, record.record_of(plan), reply, line.session.written_cas)
         out.late = out.late or self._commits.unsettled is not None
-        work.rows.forget()
 
     def _finish(self, line: Line, reply: Reply) -> None:
         """Go on after a command by steps that has waited: carry out the commands behind it."""
@@ -415,7 +416,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             work, plan = line.waiting.popleft()
             work.bound.now = int(time.time())
             work.rows.seek(_words([plan]))
-            if not self._is_carried_out(work, plan, line):
+            if not (self._runner.refresh(self._loop.time()) and self._is_carried_out(work, plan, line)):
                 self._step(work, plan, line)
             work.bound.settle()
         if not line.waits:
