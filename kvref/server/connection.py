@@ -248,9 +248,12 @@ class Connection:
 
     def _plan(self, planner: InputPlanner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
-        if self._slots.open and self._slots.full:
+        slots = self._slots
+        if slots.open and (slots.full or slots.undecided_size > self._host.settings["pipelined_size_max"]):
             return data
-        taken, stop = planner.take(data, self._slots, self._times)
+        taken, stop = planner.take(data, slots, self._times)
+        if slots.planned and slots.current is not None:
+            slots.current.input_size += taken
         if taken and not self._session.started:
             self._session.start()
         if stop is Stop.END:

@@ -72,6 +72,7 @@ class Replies(list[bytes]):
         unfilled: how many places such a scheduler still fills.
         commit: number of the commit that they wait for, of commands that were not planned.
         size: bytes of the replies to commands that were not planned.
+        input_size: bytes of the commands that were planned.
         counted: bytes that `stats` has counted.
         deadline: until when (loop time) a command may wait for another writer; None: none waits.
         names: under which the commands are measured, one for each place; None: nothing is measured.
@@ -87,6 +88,7 @@ class Replies(list[bytes]):
     unfilled = 0
     commit: int | None = None
     size = 0
+    input_size = 0
     counted = 0
     deadline: float | None = None
     names: list[str] | None = None
@@ -136,6 +138,12 @@ class Slots:
     def undecided(self) -> bool:
         """Return whether a planned command has no reply yet."""
         return self.planned or (bool(self.waiting) and any(each.undecided for each in self.waiting))
+
+    @property
+    def undecided_size(self) -> int:
+        """Return how many bytes the planned commands have that have no reply yet, and those of the same lists."""
+        current = self.current.input_size if self.planned and self.current is not None else 0
+        return current + sum([each.input_size for each in self.waiting if each.undecided])
 
     def count_waiting(self) -> int:
         """Return how many bytes wait that `stats` has not counted; it does so by then."""

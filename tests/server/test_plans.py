@@ -8,6 +8,7 @@ import sqlite3
 import struct
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,34 @@ def test_a_write_waits_for_the_lock_of_another_program_and_a_get_does_not(proces
             await writer.send(SET % (b"a", b"3") + b"get a\r\n")  # `lock_wait` is a second
             assert await writer.heard(4) == b"SERVER_ERROR lock wait timeout\r\n" + SHOWN % (b"a", b"2")
             program.close()
+
+    asyncio.run(play())
+
+
+def test_no_more_is_planned_than_may_wait_for_the_lock_of_another_program(process: InProcess) -> None:
+    process.server.settings |= {"innodb_lock_wait_timeout": 60, "pipelined_size_max": 4096}
+    write = b"set a 0 0 1000 noreply\r\n%b\r\n" % bytes(1000)
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
+            program = sqlite3.connect(process.store.path, isolation_level=None)
+            program.execute("BEGIN IMMEDIATE")
+            (connection,) = process.server.connections
+            transport: Any = connection._transport
+            counters = process.server.shared.counters
+            before, sent = counters.bytes_read, 0
+            for _ in range(64):
+                await client.send(write)
+                sent += len(write)
+                await turns_until(partial(arrived, counters, before + sent, transport))
+            assert counters.bytes_read - before <= 2 * (4096 + len(write))
+            program.execute("COMMIT")
+            program.close()
+            assert await client.ask(b"append a 0 0 1\r\n!\r\n") == b"STORED\r\n"
+
+    def arrived(counters: Any, size: int, transport: Any) -> bool:
+        return counters.bytes_read >= size or not transport.is_reading()
 
     asyncio.run(play())
 
