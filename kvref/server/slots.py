@@ -41,7 +41,7 @@ SETTLED: Final = Settled()
 
 
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
-MAX_BYTES: Final = 256 << 10  # of such replies to commands that were not planned
+MAX_BYTES: Final = 256 << 10  # of such replies
 
 
 class Awaited(Enum):
@@ -71,7 +71,7 @@ class Replies(list[bytes]):
         undecided: a scheduler that carries out groups in the background has not filled all places yet.
         unfilled: how many places such a scheduler still fills.
         commit: number of the commit that they wait for, of commands that were not planned.
-        size: bytes of the replies to commands that were not planned.
+        size: bytes of the replies, of lists that a scheduler has filled or that nothing fills.
         input_size: bytes of the commands that were planned.
         counted: bytes that `stats` has counted.
         deadline: until when (loop time) a command may wait for another writer; None: none waits.
@@ -184,7 +184,6 @@ class Slots:
         if number is None:
             self.send_or_queue(current)
             return
-        current.size = self.size
         if self.waiting and self.waiting[-1].commit == number:
             self.current = None
             self._join(current)
@@ -197,6 +196,8 @@ class Slots:
         current = self.current
         assert current is not None, "a scheduler fills the places of a list"
         self.planned, self.current, current.open, current.undecided = False, None, True, undecided
+        if not undecided:
+            current.size = sum(map(len, current))
         self.waiting.append(current)
         return current
 
@@ -246,7 +247,7 @@ class Slots:
         """Let a list leave with the last one that waits."""
         last = self.waiting[-1]
         last += current
-        last.size += current.size
+        last.size += sum(map(len, current))
         last.counted += current.counted
         if last.names is not None and current.names is not None:
             last.names += current.names

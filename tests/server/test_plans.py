@@ -20,6 +20,7 @@ from kvref.errors import StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
+from kvref.server.slots import MAX_BYTES
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
 
@@ -284,6 +285,30 @@ def test_no_more_is_planned_than_may_wait_for_the_lock_of_another_program(proces
 
     def arrived(counters: Any, size: int, transport: Any) -> bool:
         return counters.bytes_read >= size or not transport.is_reading()
+
+    asyncio.run(play())
+
+
+def test_few_bytes_of_replies_wait_for_a_commit(process: InProcess) -> None:
+    write = b"set a 0 0 1000\r\n%b\r\n" % bytes(1000)
+    item = b"VALUE a 0 1000\r\n%b\r\n" % bytes(1000)
+
+    async def play() -> None:
+        async with process.clients(2) as (writer, reader):
+            for client in (writer, reader):
+                await client.ask(write)
+                await client.ask(b"get AA\r\n", 3)
+            slots = [each._slots for each in process.server.connections]
+            process.disk.clear()
+            syncs = process.syncs
+            await writer.send(write)
+            await turns_until(lambda: process.syncs > syncs)
+            for _ in range(40):
+                await reader.deliver(b"get" + b" a" * 50 + b"\r\n")
+            waiting = sum(sum(map(len, replies)) for each in slots for replies in each.waiting)
+            assert waiting <= MAX_BYTES + 50 * len(item)
+            process.disk.set()
+            assert await reader.heard(40 * 101) == (item * 50 + b"END\r\n") * 40
 
     asyncio.run(play())
 
