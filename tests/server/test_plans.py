@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sqlite3
 import struct
@@ -20,7 +21,7 @@ from kvref.errors import StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
-from kvref.server.slots import MAX_BYTES
+from kvref.server.slots import MAX_BYTES, Replies
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
 
@@ -271,7 +272,9 @@ def test_no_more_is_planned_than_may_wait_for_the_lock_of_another_program(proces
             program = sqlite3.connect(process.store.path, isolation_level=None)
             program.execute("BEGIN IMMEDIATE")
             (connection,) = process.server.connections
-            transport: Any = connection._transport
+            waited = connection.waited_for()
+            assert waited is not None
+            transport: Any = waited[0]
             counters = process.server.shared.counters
             before, sent = counters.bytes_read, 0
             for _ in range(64):
@@ -298,14 +301,13 @@ def test_few_bytes_of_replies_wait_for_a_commit(process: InProcess) -> None:
             for client in (writer, reader):
                 await client.ask(write)
                 await client.ask(b"get AA\r\n", 3)
-            slots = [each._slots for each in process.server.connections]
             process.disk.clear()
             syncs = process.syncs
             await writer.send(write)
             await turns_until(lambda: process.syncs > syncs)
             for _ in range(40):
                 await reader.deliver(b"get" + b" a" * 50 + b"\r\n")
-            waiting = sum(sum(map(len, replies)) for each in slots for replies in each.waiting)
+            waiting = sum(sum(map(len, each)) for each in gc.get_objects() if isinstance(each, Replies))
             assert waiting <= MAX_BYTES + 50 * len(item)
             process.disk.set()
             assert await reader.heard(40 * 101) == (item * 50 + b"END\r\n") * 40
