@@ -69,6 +69,10 @@ class Counters:
         for name in names:
             setattr(self, name, getattr(self, name) + times)
 
+    def expired(self) -> None:
+        """Count a row that a command has looked up and found to be expired."""
+        self.get_expired += 1
+
     def item_stored(self) -> None:
         self.add(STORED_ITEM)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
@@ -52,8 +53,8 @@ if any(ROWS[command].policies for command in ANSWERS):
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
-    """Run one command: yield the operations it needs, return its Reply."""
-    session.written_cas = 0
+    """Run one command: yield the operations it needs, return its Reply; `Session.settle` counts it then."""
+    session.begin()
     if session.access is not UNLIMITED:
         refusal = session.access.refusal(command)
         if refusal is not None:
@@ -67,7 +68,8 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
             reply = yield from _run_handler(session, command, now)
         finally:
             session.restore_binding()
-    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    count = session.shared.counters.count
+    session.count_later(partial(count, command, reply, missing_counted=session.rules.answers_missing_key))
     return reply
 
 

@@ -104,8 +104,8 @@ class Session:
     """The state of one connection."""
 
     __slots__ = (
-        "_bound", "_generation", "_outer", "access", "batch", "flushed", "pending", "rules", "shared", "started",
-        "switch_disabled", "switched_by_key", "written_cas",
+        "_before", "_bound", "_counts", "_generation", "_outer", "access", "batch", "flushed", "pending", "rules",
+        "shared", "started", "switch_disabled", "switched_by_key", "written_cas",
     )  # fmt: skip
 
     def __init__(self, shared: Shared, access: Access = UNLIMITED) -> None:
@@ -124,6 +124,9 @@ class Session:
         self._generation = shared.directory.generation
         # What was bound outside the command in hand, which has selected another mapping for itself alone.
         self._outer: tuple[Mapping | None, int] | None = None
+        # What a command without a reply has found bound, to which it returns if it begins again; None between commands.
+        self._before: tuple[Mapping | None, int, bool, bool] | None = None
+        self._counts: list[Callable[[], None]] | None = None  # what it adds to the counters
         # Name of the mapping that a word with a key was the first to bind, for the log; empty once it is logged.
         self.switched_by_key: str | None = None
 
@@ -146,6 +149,27 @@ class Session:
         if binding.name is not None:
             self._bound = replace(self.shared.directory.default, name=binding.name)
             self._generation = -1
+
+    def begin(self) -> None:
+        """Begin a command; one that has no reply yet begins again as if it had not been tried, see `settle`."""
+        if self._before is None:
+            self._before = self._bound, self._generation, self.switch_disabled, self.started
+        else:
+            self._bound, self._generation, self.switch_disabled, self.started = self._before
+        self._counts = None
+        self.written_cas = 0
+
+    def count_later(self, count: Callable[[], None]) -> None:
+        """Call `count` once the command in hand has its reply: until then it may begin again, and counts once."""
+        if self._counts is None:
+            self._counts = []
+        self._counts.append(count)
+
+    def settle(self) -> None:
+        """Count the command in hand, whose reply is given: it does not begin again."""
+        counts, self._counts, self._before = self._counts, None, None
+        for count in counts or ():
+            count()
 
     @property
     def bound(self) -> bool:
@@ -379,7 +403,7 @@ class Session:
         """Return what `is_expired` returns, and count expired rows in `get_expired`."""
         expired = self.is_expired(expiry, now)
         if expired:
-            self.shared.counters.get_expired += 1
+            self.count_later(self.shared.counters.expired)
         return expired
 
     def is_another(self, cas: int | None, requested: int) -> bool:

@@ -555,6 +555,7 @@ class Connection:
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
         """Append the reply to a command that does not wait for the store any more."""
+        self._session.settle()
         self._commit.note()
         if self._session.flushed or self._session.switched_by_key:
             self._note_effects()

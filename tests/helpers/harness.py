@@ -103,6 +103,7 @@ class Harness:
                     operation = steps.send(answer)
         except StopIteration as stop:
             reply: Reply = stop.value
+            session.settle()
             return reply
         finally:
             self.store.commit()

@@ -225,6 +225,12 @@ def ask(connection: socket.socket, data: bytes) -> bytes:
             return bytes(reply[: end.start()])
 
 
+def stats(connection: socket.socket) -> dict[str, str]:
+    """Return the rows of `stats` by name."""
+    rows = re.findall(rb"STAT (\S+) (.*)\r\n", ask(connection, b"stats\r\n"))
+    return {name.decode(): value.decode() for name, value in rows}
+
+
 def ask_binary(connection: socket.socket, words: Sequence[bytes]) -> list[bytes | None]:
     """Send binary gets and nothing behind them; return the value of each word, None for a miss.
 

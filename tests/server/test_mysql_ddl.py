@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8
-from helpers.serving import ask, serving
+from helpers.serving import ask, serving, stats
 from helpers.waiting import until
 
 from kvref import profiles
@@ -109,6 +109,17 @@ def test_what_changed_in_a_pause_counts_at_once(database: SQLServer) -> None:
         sql(database, "ALTER TABLE test.shop MODIFY COLUMN x INT NULL")
         time.sleep(MAX_SCHEMA_AGE + 0.1)  # the real pause is what counts
         assert ask(client, b"set a 0 0 1\r\n1\r\n") == STORED
+
+
+def test_a_command_that_begins_again_after_a_pause_counts_once(database: SQLServer) -> None:
+    with serving(database.dsn) as served, served.connect() as client:
+        before = stats(client)
+        time.sleep(MAX_SCHEMA_AGE + 0.1)  # the real pause is what counts
+        # No row has a key that is no text: the words in front of AA need no look-up, so they are counted first.
+        assert ask(client, b"get \xff AA \xff b\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+        after = stats(client)
+    counted = {name: int(after[name]) - int(before[name]) for name in ("cmd_get", "get_hits", "get_misses")}
+    assert counted == {"cmd_get": 4, "get_hits": 1, "get_misses": 3}
 
 
 @pytest.mark.usefixtures("shop")

@@ -14,7 +14,7 @@ import pytest
 from helpers.database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
 from helpers.live import MYSQL_8
 from helpers.proxy import proxy_to
-from helpers.serving import Served, ask, serving
+from helpers.serving import Served, ask, serving, stats
 from helpers.waiting import until
 from server.conversations import Frame, Peer
 from server.writers import UNKNOWN
@@ -156,6 +156,25 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
             value += 1
             assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % value
     sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
+
+
+def test_a_get_whose_connection_is_cut_looks_each_word_up_in_its_mapping(database: SQLServer) -> None:
+    map_table(database, "second", "v", "k VARCHAR(9) NOT NULL", "v VARCHAR(9)", "PRIMARY KEY (k)")
+    sql(database, "INSERT INTO test.second VALUES ('AA', 'other'), ('BB', 'other')")
+    found = HELLO.removesuffix(b"END\r\n") + b"VALUE @@second.AA 0 5\r\nother\r\nEND\r\n"
+    try:
+        with ExitStack() as stack:
+            proxy = stack.enter_context(proxy_to(database.host, database.port))
+            served = stack.enter_context(serving(dsn(database, port=proxy.port)))
+            client = stack.enter_context(served.connect())
+            before = stats(client)
+            proxy.trap(b"FROM `test`.`second`", "before")
+            assert ask(client, b"get AA @@second.AA\r\n") == found
+            assert proxy.trapped
+            assert ask(client, b"get BB\r\n") == b"VALUE BB 0 5\r\nother\r\nEND\r\n"
+            assert int(stats(client)["get_hits"]) - int(before["get_hits"]) == 3
+    finally:
+        sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'second'", "DROP TABLE test.second")
 
 
 def test_a_server_that_hangs(database: SQLServer) -> None:

@@ -15,7 +15,7 @@ import pytest
 from helpers.database import database_or_skip, sql
 from helpers.live import MYSQL_8, MYSQL_9
 from helpers.proxy import PING, Proxy, proxy_to
-from helpers.serving import Served, ask, serving
+from helpers.serving import Served, ask, serving, stats
 from server.at_once import Crowd, answer, put
 
 from kvref_testbed.targets import SQLServer
@@ -161,6 +161,20 @@ def test_a_statement_ends_the_transaction_of_one(
         replies = crowd.ask([request] * 4)
     assert proxy.trapped
     check(database, verb, replies)
+
+
+@pytest.mark.parametrize(
+    "received", [b" FOR UPDATE", b"INSERT INTO", b"\x03COMMIT"], ids=["look-up", "write", "commit"]
+)
+def test_a_command_that_runs_again_counts_once(proxy: Proxy, one_by_one: Served, received: bytes) -> None:
+    with one_by_one.connect() as client:
+        before = stats(client)
+        proxy.trap(received, "abort")
+        assert ask(client, put("new", "x")) == b"STORED\r\n"
+        assert proxy.trapped
+        after = stats(client)
+    for name in ("cmd_set", "total_items"):
+        assert int(after[name]) - int(before[name]) == 1, name
 
 
 @pytest.mark.parametrize(

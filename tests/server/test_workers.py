@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import sqlite3
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import kvref
 from helpers.database import database_or_skip, sql
-from helpers.serving import Served, ask, serving, sockets, workers
+from helpers.serving import Served, ask, serving, sockets, stats, workers
 from helpers.waiting import until
 from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
@@ -33,11 +32,6 @@ def clients(served: Served, number: int, tls: ssl.SSLContext | None = None) -> I
         if tls is not None:
             found = [stack.enter_context(tls.wrap_socket(each, server_hostname="localhost")) for each in found]
         yield found
-
-
-def stats(client: socket.socket) -> dict[str, str]:
-    rows = re.findall(rb"STAT (\S+) (.*)\r\n", ask(client, b"stats\r\n"))
-    return {name.decode(): value.decode() for name, value in rows}
 
 
 def ended(pid: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from kvref.engine.access_log import Change
@@ -233,7 +234,7 @@ def _flushed(session: Session, command: c.FlushAll, now: int) -> r.Reply:
 
 
 def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generator[Operation, Any, r.Reply]:
-    find = session.shared.cache.find
+    find, counters = session.shared.cache.find, session.shared.counters
     items: list[r.Item] = []
     size = 0
     for word in command.words:
@@ -246,9 +247,9 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
             entry = touch(session, at, command.exptime, now) if isinstance(command, c.GetAndTouch) else find(at, now)
             item = _fetched(session, word, target, entry, now)
         if isinstance(command, c.Get):
-            session.shared.counters.got(word, hits=item is not None, misses=item is None)
+            session.count_later(partial(counters.got, word, hits=item is not None, misses=item is None))
         elif target is None or target.mapping is None or target.key:
-            session.shared.counters.touched(word, hit=item is not None)
+            session.count_later(partial(counters.touched, word, hit=item is not None))
         if item is not None:
             items.append(item)
             size += item.size

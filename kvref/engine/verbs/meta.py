@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from kvref.engine.access_log import Change, ItemAccess
@@ -88,10 +89,11 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
                     (mapping.identity, key), Entry(0, b"", session.written_cas, EXPIRED_SECOND, now), mapping, None
                 )
     if command.exptime is not None and found is not None:
-        session.shared.counters.touched(command.word, hit=True)
+        session.count_later(partial(session.shared.counters.touched, command.word, hit=True))
         touched = yield from _touch(session, found, command.exptime, now)
     else:
-        session.shared.counters.got(command.word, hits=found is not None, misses=found is None)
+        count = partial(session.shared.counters.got, command.word, hits=found is not None, misses=found is None)
+        session.count_later(count)
         if found is None:
             return r.Meta(MetaCode.MISSED)
         touched = found
@@ -325,7 +327,8 @@ def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> Operati
         reply = yield from verb(session, command, now)
     else:
         reply = yield from run_by_policy(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
-    session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    count = session.shared.counters.count
+    session.count_later(partial(count, command, reply, missing_counted=session.rules.answers_missing_key))
     return reply
 
 

@@ -411,6 +411,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         begin = partial(execute, session, command, int(time.time()))
 
         def done(reply: Reply) -> None:
+            session.settle()
             self._runner.end(transaction)
             if isinstance(reply, ServerError):
                 out.owner.rejected(reply)

@@ -402,6 +402,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         """Put the reply of the command by steps into its place."""
         assert line.stepped is not None, "of it"
         (_, plan), line.stepped = line.stepped, None
+        line.session.settle()
         out = cast(Replies, plan[3])
         if isinstance(reply, ServerError):
             out.owner.rejected(reply)
