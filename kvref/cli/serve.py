@@ -21,6 +21,7 @@ from kvref.addresses import Address, parse_address
 from kvref.cli import completion
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
+from kvref.server import garbage
 from kvref.server.listeners import sockets
 from kvref.server.listeners.listener import Listener, listener
 from kvref.server.listeners.sockets import METRICS
@@ -326,6 +327,7 @@ def _serve(
             if exporter is not None:
                 server.scope.tally.watched = True
                 exporter.serve(of_server(server, dsns))
+            garbage.prepare()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(server.run())
     if workers > 1:

@@ -19,6 +19,7 @@ import uvloop
 from kvref.engine.mapping import Directory
 from kvref.engine.shared_state import Crawler, VBuckets, Verbosity
 from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.server import garbage
 from kvref.server.connection import protocol_factory
 from kvref.server.connection_limit import connection_limit
 from kvref.server.connection_state import Passed, from_message, to_message
@@ -212,6 +213,7 @@ def work(plan: Plan, number: int, channel: Channel, close_inherited: Callable[[]
         store.adopt(plan.directory)
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
+        garbage.prepare()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             passes_on = plan.one_writes and not scope.first
             worker = Worker(server, store, channel, scope.is_writer_full if passes_on else None)

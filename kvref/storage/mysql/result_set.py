@@ -1,6 +1,6 @@
 """Read the reply to a SELECT as cells of SQL text, without PyMySQL's conversion of rows.
 
-PyMySQL's reader takes two and a half times as long (`bench/README.md`). Sending, errors and timeouts remain PyMySQL's.
+PyMySQL's reader takes two and a half times as long. Sending, errors and timeouts remain PyMySQL's.
 Format: dev.mysql.com/doc/dev/mysql-server, "Text Resultset".
 """
 

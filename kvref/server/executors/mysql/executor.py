@@ -3,7 +3,7 @@
 Planned commands are carried out in groups (`planned.py`), all others by steps, one by one. A client without a
 transaction uses no database connection. Each statement waits in a thread, so that a lock blocks only its own client. If
 the data that a command saw is out of date (deadlock, concurrent insert, DDL, lost connection), the command runs again,
-unless acknowledged writes are lost. bench/README.md explains why threads are used.
+unless acknowledged writes are lost. Decision D14 says why threads are used.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Threads:
     """Threads of the running loop for calls that block, started when they are needed.
 
     A call wakes a thread once and the event loop once. `loop.run_in_executor` takes two futures, a semaphore and a
-    further turn of the loop for the same (`bench/README.md`).
+    further turn of the loop for the same.
     """
 
     def __init__(self, most: int, name: str) -> None:

@@ -124,13 +124,24 @@ class RunQueue:
         try:
             while self._waiting:
                 await self._carry_out(*self._take())
-                # Clients that just received a reply send the next command: give the loop a turn, so that the next
-                # statement serves all of them.
-                await asyncio.sleep(0)
-                if self._gather is not None:
-                    self._gather()
+                await self._fill()
         finally:
             self._running = False
+
+    async def _fill(self) -> None:
+        """Give the event loop turns as long as each brings commands for the next group, up to its width.
+
+        Clients that just received a reply send the next command, and one turn reads what some of them have sent.
+        """
+        before, queued, width = -1, 0, 1
+        while before < queued < width:
+            before = queued
+            await asyncio.sleep(0)
+            if self._gather is not None:
+                self._gather()
+            queued = sum(map(len, self._waiting.values())) + self._further
+            if queued:
+                width = self._width(next(iter(self._waiting)).rows)
 
 
 class Task:
