@@ -99,6 +99,7 @@ class Mapping:
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
         other_unique: another unique index than the key's may refuse a row.
+        unique_values: such an index has a column that a write of an existing row may change.
         vindex: in Vitess, quoted name of what finds the shard of a key; empty: all rows are in one database.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
@@ -127,6 +128,7 @@ class Mapping:
     beginning: int = 0
     cascades: bool = False
     other_unique: bool = False
+    unique_values: bool = False
     vindex: str = ""
     row: object = None
     fault: str = ""
@@ -135,6 +137,12 @@ class Mapping:
 
     def __post_init__(self) -> None:
         self.identity = self.identity or self.source
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Return the names of the mapped columns, which commands write."""
+        columns = (self.key, *self.values, self.flags, self.cas, self.expiry)
+        return frozenset(each.name for each in columns if each is not None)
 
     def assign_store(self, store: str) -> None:
         """Note that the mapping is one of a store with this name."""

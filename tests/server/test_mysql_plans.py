@@ -140,6 +140,27 @@ def test_a_row_that_the_table_refuses_fails_its_command_alone(database: SQLServe
     sql(database, "DELETE FROM test.narrow")
 
 
+@pytest.mark.serial
+@pytest.mark.parametrize(("index", "statements"), [("a", 1), ("v", 4), ("twice", 4)])
+def test_updates_share_a_statement_unless_another_unique_index_may_refuse_one(
+    database: SQLServer, served: Served, index: str, statements: int
+) -> None:
+    columns = "v VARCHAR(20)", "a INT", "twice VARCHAR(40) AS (CONCAT(v, v)) STORED", f"UNIQUE ({index})"
+    map_table(database, f"by_{index}", "v", "k VARCHAR(32) PRIMARY KEY", *columns)
+    sql(
+        database,
+        f"INSERT INTO test.by_{index} (k, v, a) VALUES ('k1', 'a', 1), ('k2', 'b', 2), ('k3', 'c', NULL), ('k4', 'd', NULL)",
+    )
+    with served.connect() as client:
+        assert ask(client, f"bind by_{index}\r\n".encode(), 1)
+        sql(database, "SET GLOBAL general_log = ON")
+        sets = b"".join(put(f"k{number}", f"w{number}") for number in range(1, 5))
+        assert ask(client, sets, 4) == STORED * 4
+        assert logged(database, "UPDATE") == [statements]
+    rows = [("k1", "w1", 1), ("k2", "w2", 2), ("k3", "w3", None), ("k4", "w4", None)]
+    assert sql(database, f"SELECT k, v, a FROM test.by_{index} ORDER BY k") == rows
+
+
 def test_a_mark_of_a_command_that_is_decided_again_is_set_once(database: SQLServer, served: Served) -> None:
     columns = "v VARCHAR(20) UNIQUE", "f INT", "c BIGINT UNSIGNED", "e INT", "CHECK (v <> 'no')"
     map_table(database, "marked", "v", "k VARCHAR(32) PRIMARY KEY", *columns)

@@ -318,3 +318,26 @@ def test_a_mapping_that_lost_its_column_is_another_one_when_it_is_read_again(sto
 def outside_now(store: SQLiteStore, statement: str) -> None:
     with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
         connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("columns", "refuses"),
+    [
+        ("a INT UNIQUE", False),
+        ("a INT, b INT, UNIQUE (a, b)", False),
+        ("a INT UNIQUE DEFAULT 1", True),
+        ("a INT, UNIQUE (a, v)", True),
+        ("a INT UNIQUE AS (length(v)) STORED", True),
+        ("a INT UNIQUE NOT NULL", True),
+    ],
+)
+def test_a_further_unique_index_refuses_a_row_unless_it_has_null_of_new_ones(
+    store: SQLiteStore, columns: str, refuses: bool
+) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute(f"CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), {columns})")
+        other.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+    store.refresh()
+    mapping = store.execute(LoadMapping("t"))
+    assert mapping is not None
+    assert store.has_rules(mapping) is refuses

@@ -220,13 +220,15 @@ def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     secondary = indexed != table.clustered
     clustered = table.columns.get(table.clustered[0]) if secondary and table.clustered else None
+    others = {column for name, columns in table.unique.items() if name != index for column in columns}
     unmapped = tuple(n for n in (*table.columns, *table.unusable) if n not in mapped and n not in table.generated)
     return Mapping(
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), following=tuple(_following_columns(table, column) for column in values),
         secondary=secondary, clustered=clustered, descending=index in table.descending,
         unsearchable=indexed != (key.name,), not_null=table.not_null, hidden=table.hidden, beginning=beginning,
-        cascades=table.cascades, other_unique=bool(table.unique.keys() - {index}), row=row,
+        cascades=table.cascades, other_unique=bool(table.unique.keys() - {index}),
+        unique_values=bool(others & (mapped - {key.name} | table.generated)), row=row,
         vindex="" if table.vindex is None else table.vindex.source,
     )  # fmt: skip
 

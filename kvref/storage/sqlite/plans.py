@@ -581,9 +581,8 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     if any(column.kind is not Kind.INTEGER for column in options):
         return "flags, cas or expiry are in a column of text"
     one = len(mapping.values) == 1
-    filled = {each.name for each in columns}
     of_sets = store.catalog.has_rules_for_sets
-    rules = of_sets(mapping.source, filled, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
+    rules = of_sets(mapping.source, mapping.written, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
     return "the table has triggers, constraints or further unique keys" if rules else ""
 
 

@@ -230,9 +230,12 @@ class SQLiteCatalog:
             for row in self._pragma("foreign_key_list", name)
         )
 
-    def has_rules(self, source: str) -> bool:
-        """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
-        return self._acts(source) or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
+    def has_rules(self, source: str, filled: Collection[str]) -> bool:
+        """Return whether a table can refuse a row for more than its key, or does something of its own with it.
+
+        Commands write the columns `filled`, and into the other ones nothing but NULL and their defaults.
+        """
+        return self._acts(source, filled) or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
 
     def has_rules_for_sets(self, source: str, filled: Collection[str], *, clear_unmapped: bool) -> bool:
         """Return what `has_rules` does for sets, which never leave the columns `filled` NULL.
@@ -246,9 +249,9 @@ class SQLiteCatalog:
             else (not_null and not position and not _LITERAL.fullmatch(default or ""))
             for _, _, _, not_null, default, position, _ in others
         )
-        return refuses or self._acts(source)
+        return refuses or self._acts(source, filled)
 
-    def _acts(self, source: str) -> bool:
+    def _acts(self, source: str, filled: Collection[str]) -> bool:
         """Return what `has_rules` does, but for columns that are NOT NULL."""
         definitions = self._connection.execute(
             "SELECT type, sql FROM sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'trigger')",
@@ -256,10 +259,18 @@ class SQLiteCatalog:
         ).fetchall()
         return (
             any(kind == "trigger" or _RULES.search(definition) for kind, definition in definitions)
-            or sum(bool(row[2]) for row in self._pragma("index_list", source)) > 1
+            or self._may_conflict(source, filled)
             or bool(self._pragma("foreign_key_list", source))
             or self.referenced(source)
         )
+
+    def _may_conflict(self, source: str, filled: Collection[str]) -> bool:
+        """Return whether a further unique index may refuse a row: all but those that only have NULL of new rows."""
+        null = {row[1] for row in self._pragma("table_xinfo", source) if row[4] is None and not (row[5] or row[6])}
+        null -= {*filled}
+        unique = [index for _, index, is_unique, _, _ in self._pragma("index_list", source) if is_unique]
+        columns = [{column for _, _, column in self._pragma("index_info", index)} for index in unique]
+        return sum(not each <= null for each in columns) > 1
 
     def rolls_back(self) -> bool:
         """Return whether a trigger or a table names ROLLBACK: triggers write to other tables, so any of them counts."""

@@ -59,7 +59,7 @@ class SQLiteStore:
         # The SQL of a mapping as its table is now, and how the file compares its keys.
         self.statements = PerMapping(Statements)
         # Whether a table can refuse a row for more than its key, or does something of its own with it.
-        self.has_rules = PerMapping(lambda mapping: self.catalog.has_rules(mapping.source))
+        self.has_rules = PerMapping(lambda each: self.catalog.has_rules(each.source, each.written))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._of_row: WeakValueDictionary[Container, Mapping] = WeakValueDictionary()  # made since the tables changed

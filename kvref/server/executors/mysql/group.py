@@ -127,7 +127,7 @@ class Group:
     async def _write(self, writers: Sequence[Task], operations: Sequence[Operation], *, last: bool) -> None:
         """Write rows; with the last ones, commit."""
         write: Callable[[MySQLConnection, Sequence[Operation]], list[Any]] = write_batch.carry_out
-        if self._rows.in_order:
+        if self._rows.in_order(operations):
             write = partial(_write_in_order, [each.line for each in writers])
         if last:
             answers, self._outcome = await self._connection.call(_write_and_commit, write, operations, self.written)
