@@ -23,17 +23,18 @@ from kvref.engine.plans import record
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.frames import FrameReads
 from kvref.engine.plans.meta import MetaReads
-from kvref.engine.plans.plan import HIT, CachedRow, Parameters, Plan
+from kvref.engine.plans.plan import HIT, CachedRow, Plan
 from kvref.engine.plans.retrieve import Retrieval, Touching
 from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.replies import Reply, ServerError
+from kvref.server.executors.batched import count_write, decided_write, encoded_reply
 from kvref.server.planner import Planner
 from kvref.server.planners.base import InputPlanner, Stop
 from kvref.server.planners.binary import BinaryPlanner
-from kvref.server.scheduler import BaseScheduler, Work, refused
+from kvref.server.scheduler import BaseScheduler, Work
 from kvref.server.slots import Commits, Replies, Slots, decided, settled
 from kvref.server.telemetry.command_times import CommandTimes
 from kvref.storage.isolation import Isolation
@@ -314,34 +315,25 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         return False
 
     def _write(self, work: BatchWork, plan: Plan, line: Line) -> bool:
-        decide, word, command, out, place = plan
+        _, word, command, out, place = plan
         assert isinstance(word, bytes), "a write has one word"
-        bound, rows, transaction, batch = work.bound, work.rows, line.transaction, line.batch
+        rows, transaction, batch = work.rows, line.transaction, line.batch
         if batch.fills(writes=1) and not self._begin(work):
             return False
         found = rows.find(transaction, word)
         if found is None:
             return False
         named, row, durable = found
-        bound.writing, bound.succeeded = False, None
-        new: CachedRow | None
-        parameters: Parameters | None
-        try:
-            reply, new, parameters = decide(row, word, command)
-        except RefusedError as refusal:
-            bound.succeeded = None
-            reply, new, parameters = refused(work, plan, refusal)
+        reply, new, parameters = decided_write(work, plan, row)
         if new is not None and not rows.add(transaction, named, word, row, new, parameters or ()):
             return False
         if not (durable and (new is None or not self._transactions.dirty)):
             out.late = True  # type: ignore[attr-defined]
         out[place] = reply
-        if bound.writing:
+        if work.bound.writing:
             if new is None and row[HIT]:
                 self._transactions.pending.lock(transaction, named.identity)
-            done = new is not None if bound.succeeded is None else bound.succeeded
-            batch.write_without_snapshot()
-            ending = batch.count_write(failed=not (done or batch.counts_failed(command)))
+            ending = count_write(work.bound, batch, command, new)
             if ending is Ending.COMMIT:
                 self._commit(work, plan, line)
             elif ending is Ending.ROLL_BACK:
@@ -364,9 +356,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             work.rows.forget()
             out.late = True
         if reason is not None:
-            reply = ServerError(reason)
-            out.owner.rejected(reply)
-            out[plan[4]] = record.encoded(plan, record.record_of(plan), reply, 0)
+            out[plan[4]] = encoded_reply(plan, ServerError(reason), 0)
 
     def _answered(self, line: Line, steps: Generator[Operation, Any, str | None]) -> str | None:
         """Answer the operations of some steps, and return their result; raises as `Transactions.execute`."""
@@ -404,9 +394,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         (_, plan), line.stepped = line.stepped, None
         line.session.settle()
         out = cast(Replies, plan[3])
-        if isinstance(reply, ServerError):
-            out.owner.rejected(reply)
-        out[plan[4]] = record.encoded(plan, record.record_of(plan), reply, line.session.written_cas)
+        out[plan[4]] = encoded_reply(plan, reply, line.session.written_cas)
         out.late = out.late or self._commits.unsettled is not None
 
     def _finish(self, line: Line, reply: Reply) -> None:
