@@ -71,6 +71,11 @@ class Batch:
         """Return whether so many further reads and writes fill the batch."""
         return self._limits.full(self.reads + reads, self.writes + writes)
 
+    @property
+    def writes_left(self) -> int:
+        """Return how many further writes fill the batch."""
+        return max(1, self._limits.writes - self.writes)
+
     def read(self) -> Generator[Operation, Any, str | None]:
         """Count a read; returns why a full batch could not be committed, None where all is well."""
         return (yield from self.commit()) if self.count_read() else None
@@ -155,6 +160,17 @@ class Batch:
         self._pending.committed()
         self.reset()
         return None
+
+    def ended(self, reason: str | None) -> str | None:
+        """Note that what is open was committed, or why not; returns as `commit`."""
+        steps = self.commit()
+        try:
+            next(steps)
+            steps.send(reason)
+        except StopIteration as stop:
+            lost: str | None = stop.value
+            return lost
+        raise AssertionError("a commit is one operation")
 
     def switched(self) -> Generator[Operation, Any, str | None]:
         """Commit before another mapping is bound; returns why that could not be done."""

@@ -58,6 +58,11 @@ class Isolation:
         return self.read_batch or not self.direct
 
     @property
+    def ends_with_command(self) -> bool:
+        """Return whether each transaction over a database server ends with its command, though reads are counted."""
+        return self.direct and not self.reads_begin
+
+    @property
     def keeps_snapshot(self) -> bool:
         """Return whether the reads of a batch see one moment."""
         first = READ_COMMITTED if self.one_snapshot else REPEATABLE_READ

@@ -52,3 +52,16 @@ def test_reads_alone_and_a_single_write_lose_nothing_that_was_acknowledged(pendi
     single = Batch(Limits(), rules(profiles.load("kvref")), pending)
     assert refused(single.wrote(failed=False)) == "commit: 1213"
     assert not single.open
+
+
+def test_a_batch_notes_a_commit_that_was_made_elsewhere(pending: Pending) -> None:
+    batch = Batch(Limits(writes=3), rules(profiles.load("kvref")), pending)
+    assert batch.ended(None) is None  # nothing is open
+    for _ in range(2):
+        batch.count_write(failed=False)
+    assert batch.writes_left == 1
+    assert batch.ended(None) is None
+    assert (batch.writes_left, batch.number, batch.open) == (3, 1, False)
+    batch.count_write(failed=False)
+    assert batch.ended("commit: 1213") == "commit: 1213: 1 pending writes are lost"
+    assert not batch.open

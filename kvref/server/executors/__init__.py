@@ -35,4 +35,4 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *,
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415
 
     assert isinstance(store, MySQLStore), "each store has an executor"
-    return MySQLExecutor(store, isolation)
+    return MySQLExecutor(store, isolation, alone=alone)

@@ -53,6 +53,12 @@ class Found(NamedTuple):
 _NONE: Final = Found(ABSENT, None)
 
 
+class _NoKey(NamedTuple):
+    """The identity of a word that no row can have as its key."""
+
+    word: bytes
+
+
 class MySQLRows:
     """The rows of one mapping, see `KnownRows`.
 
@@ -170,6 +176,16 @@ class MySQLRows:
             found = self._identity_of[word] = self._identity(word)
         return found
 
+    def locked_row(self, word: bytes) -> Hashable:
+        """Return what names the row of a word among the rows of all mappings with this key.
+
+        None: no row can have this key, or only the server can compare it.
+        """
+        identity = self.identity(word)
+        if identity is None or isinstance(identity, _NoKey):
+            return None
+        return self._mapping.source, self._mapping.key.name, identity
+
     def identities(self, words: Iterable[bytes]) -> list[Hashable]:
         """Return the identity of each word."""
         known = self._identity_of
@@ -178,7 +194,7 @@ class MySQLRows:
     def _identity(self, word: bytes) -> Hashable:
         cell = self._bound.session.key_to_find(self._mapping, word)
         if cell is None:
-            return word, "no key"  # of no row
+            return _NoKey(word)
         stored_key = self._identities.stored_key(cell)
         try:
             return None if stored_key is None else self._identities.identity(stored_key)

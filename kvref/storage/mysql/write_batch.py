@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvref.engine import operations as ports
-from kvref.errors import StoreError
+from kvref.errors import KvrefError, StoreError
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import DuplicateError, RetryableError
 
@@ -23,6 +23,7 @@ MAX_ROWS: Final = 64
 MAX_BYTES: Final = 4 << 20  # of one statement
 # What a row adds besides its values: four times the longest key in hexadecimal digits, names and numbers.
 _BYTES_OF_ROW: Final = 4096
+_SAVEPOINT: Final = "kvref_commands"
 
 
 def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
@@ -52,6 +53,39 @@ def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> l
         connection.roll_back()
         raise
     return answers
+
+
+def carry_out_whole(connection: MySQLConnection, operations: Sequence[Operation]) -> bool:
+    """Run operations as `carry_out` does, all or none; return whether they are run: if not, single ones say why.
+
+    The transaction stays open, with its locks.
+
+    Raises:
+        KvrefError, LockWaitError: the transaction is over, or the only operation has waited too long for a lock.
+    """
+    connection.require_open()
+    together = [*_batches(connection, operations)]
+    alone = sorted({*range(len(operations))}.difference(*together))
+    undoable = len(together) + len(alone) > 1
+    if undoable:
+        connection.query(f"SAVEPOINT {_SAVEPOINT}")
+    partly = False
+    try:
+        for numbers in together:
+            partly = not connection.write_all([operations[number] for number in numbers])  # type: ignore[arg-type]
+            if partly:
+                break
+        done = not partly and all(connection.execute(operations[number]) is None for number in alone)
+    except (KvrefError, ports.LockWaitError) as error:
+        if not connection.in_transaction or (len(operations) == 1 and isinstance(error, ports.LockWaitError)):
+            raise
+        done = False
+    if not done and undoable:
+        connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+    elif partly:
+        connection.roll_back()
+        raise RetryableError(f"of {len(operations)} rows not all were there")
+    return done
 
 
 def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:

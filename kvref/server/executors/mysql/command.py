@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from kvref.engine.batch import Batch
 from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack
-from kvref.engine.session import LOCK_WAIT
+from kvref.engine.session import LOCK_WAIT, Session
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
@@ -20,8 +20,8 @@ from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.replicas import LastWrite
 
-# By table, rights, and whether the connection is bound to a mapping; None: its commands are not planned.
-Planners = dict[tuple[MappedTable, Right, bool], Planner | None]
+# By table, rights, whether the connection is bound to a mapping, and kind of the commands; None: they are not planned.
+Planners = dict[tuple[MappedTable, Right, bool, type], Planner | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +36,7 @@ class Transaction:
         primary_only: no secondary answers its gets.
         planners: of its commands, where they are not those of other connections too.
         batch: counts the gets that are planned; None: they need not be counted.
+        session: of the connection, if its planned commands are carried out in this transaction; else None.
     """
 
     connection: MySQLConnection | None = None
@@ -45,6 +46,7 @@ class Transaction:
     primary_only: bool = False
     planners: Planners = field(default_factory=dict)
     batch: Batch | None = None
+    session: Session | None = None
 
     @property
     def open(self) -> bool:
@@ -61,18 +63,7 @@ class Transaction:
         self.written = self.acknowledged = False
         if self.connection is None or not self.connection.in_transaction:
             return None
-        try:
-            reason: str | None = await pool.in_thread(
-                self.connection.commit if isinstance(how, Commit) else self.connection.roll_back
-            )
-        except (CycleError, LostError) as error:
-            if not acknowledged:
-                raise
-            return f"commit: {error}"
-        except LockWaitError:
-            if not acknowledged:
-                raise
-            return LOCK_WAIT
+        reason: str | None = await pool.in_thread(end, self.connection, how, acknowledged)
         if written and self.last_write is not None and isinstance(how, Commit):
             self.last_write.note(self.connection.last_gtid)
         return reason
@@ -84,16 +75,42 @@ class Transaction:
             await pool.give_back(connection)
 
 
-class Command(Execution):
-    """A command being carried out by steps in the transaction of its connection."""
+def end(connection: MySQLConnection, how: Commit | RollBack, acknowledged: bool) -> str | None:
+    """End the open transaction of a connection; it blocks. Returns and raises as `Transaction.finish`.
 
-    __slots__ = ("transaction",)
+    Args:
+        acknowledged: something that was written in it was answered.
+    """
+    try:
+        if isinstance(how, Commit):
+            return connection.commit()
+        connection.roll_back()
+    except (CycleError, LostError) as error:
+        if not acknowledged:
+            raise
+        return f"commit: {error}"
+    except LockWaitError:
+        if not acknowledged:
+            raise
+        return LOCK_WAIT
+    return None
+
+
+class Command(Execution):
+    """A command being carried out by steps in the transaction of its connection.
+
+    Attributes:
+        error: what its first operation has raised when it was planned; None: it was not tried.
+    """
+
+    __slots__ = ("error", "transaction")
 
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
     ) -> None:
         super().__init__(begin, done)
         self.transaction = transaction
+        self.error: Exception | None = None
 
 
 class Runner(Protocol):

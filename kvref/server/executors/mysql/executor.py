@@ -40,11 +40,12 @@ from kvref.protocol.rules import WireRules
 from kvref.server.executors.mysql.command import Command, Planners, Transaction
 from kvref.server.executors.mysql.planned import MySQLScheduler, connections_of_groups
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
+from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Work
 from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import PRIMARY, SESSION
-from kvref.storage.isolation import Isolation
+from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
@@ -66,13 +67,18 @@ MAX_SCHEMA_AGE: Final = 2.0
 
 
 class MySQLExecutor:
-    """Carries out all commands against one database server; raises ConfigError if it has too few connections."""
+    """Carries out all commands against one database server; raises ConfigError if it has too few connections.
 
-    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+    Args:
+        alone: connections use no other store; else batches of writes run by steps, which commit in all stores.
+    """
+
+    def __init__(self, store: MySQLStore, isolation: Isolation, *, alone: bool = True) -> None:
         self.store = store
+        self._alone = alone
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        group_connections = connections_of_groups(store, isolation)
+        group_connections = connections_of_groups(store, isolation, alone=alone)
         self._pool = Pool(store, isolation, group_connections)
         self._transactions: dict[Transaction, None] = {}  # in the order in which they began
         self._running: set[asyncio.Task[None]] = set()
@@ -80,7 +86,12 @@ class MySQLExecutor:
         self._schema_check: asyncio.Task[None] | None = None
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
-        self._scheduler = MySQLScheduler(self, store, isolation, self._connect) if group_connections else None
+        self._locks = RowLocks()
+        self._scheduler = (
+            MySQLScheduler(self, store, isolation, self._connect, self._pool, self._locks)
+            if group_connections
+            else None
+        )
         self._works: dict[MappedTable, Work[MySQLRows]] = {}
         self._planners: Planners = {}
         if not isolation.row_locks:
@@ -146,26 +157,43 @@ class MySQLExecutor:
         mapping = None if self._scheduler is None else ordinary_mapping(session)
         if mapping is None:
             return None
-        # In batches, a get is planned if it is outside of transactions and may show rows of the row cache.
-        plannable = self._isolation.reads_committed and not transaction.open and not session.batch.writes
-        if self._isolation.batches and not plannable:
+        planned = self._planned(transaction, session)
+        if planned is None:
             return None
         table = self.store.tables(self.store.canonical(mapping))
-        kind = table, session.access.rights, session.bound
+        kind = table, session.access.rights, session.bound, planned
         # If secondaries answer gets, what each connection has written last decides which of them may.
-        shared = self.store.login.reads == PRIMARY and not self._isolation.read_batch
+        shared = self.store.login.reads == PRIMARY and transaction.batch is None
         planners = self._planners if shared else transaction.planners
-        if self._isolation.read_batch:
-            transaction.batch = session.batch
         if kind not in planners:
             for each in [each for each, found in planners.items() if found is not None and not found.live]:
                 del planners[each]
-            planners[kind] = self._planner_of(table, session, wire_rules, transaction)
+            planners[kind] = self._planner_of(table, session, wire_rules, transaction, planned)
         found = planners[kind]
         return found if found is not None and found.live else None
 
+    def _planned(self, transaction: Transaction, session: Session) -> type | None:
+        """Return which commands of a connection are planned now; None: no command.
+
+        In batches with a row cache, and in batches of writes at levels that lock gaps: gets outside transactions.
+        """
+        isolation, cached = self._isolation, self.store.row_cache is not None
+        transaction.batch = session.batch if isolation.read_batch or not cached else None
+        if isolation.ends_with_command and not (cached and isolation.batches):
+            transaction.batch = None
+            if self._alone and session.batch.open:
+                session.batch.reset()  # of reads, and nothing of them is open
+            return object
+        if not (isolation.direct or self._alone or cached):
+            return None
+        if not (isolation.direct or cached or isolation.reads_begin or isolation.level > READ_COMMITTED):
+            transaction.session = session
+            return object
+        outside = not (isolation.reads_begin or transaction.open or session.batch.writes)
+        return c.Get if outside and (isolation.reads_committed or not cached) else None
+
     def _planner_of(
-        self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction
+        self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, planned: type
     ) -> Planner | None:
         identities = self.store.identities(table.mapping)
         if self._scheduler is None or unplanned(table.mapping, identities):
@@ -178,11 +206,12 @@ class MySQLExecutor:
             if self._scheduler.caching is not None and self.store.row_cache is not None:
                 rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
-        words = Words(session, c.Get if self._isolation.batches else object)
+        words = Words(session, planned)
         return Planner(work, words, self._scheduler.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
         self._transactions.pop(transaction, None)
+        self._locks.release(transaction)
         if transaction.connection is not None:
             self.start(transaction.release(self._pool))
 
@@ -222,6 +251,7 @@ class MySQLExecutor:
             await transaction.finish(self._pool, RollBack())
         transaction.acknowledged = transaction.written
         if not transaction.open:
+            self._locks.release(transaction)
             await transaction.release(self._pool)
         command.done(command.reply)
 
@@ -287,6 +317,9 @@ class MySQLExecutor:
     async def _answer(self, command: Command) -> Any:
         if self._does_nothing(command):
             return None
+        if command.error is not None:
+            error, command.error = command.error, None
+            raise error
         transaction, operation = command.transaction, command.operation
         assert operation is not None, "a command that has ended is not carried out"
         match operation:
@@ -302,6 +335,8 @@ class MySQLExecutor:
                 # Not from the transaction's snapshot, and no table that is only checked stays locked against DDL.
                 answer = await self._pool.call_outside(MySQLConnection.execute, operation)
             case _:
+                if not self._isolation.direct and operations.takes_lock(operation):
+                    self._locks.take_unknown(transaction)
                 connection = transaction.connection = transaction.connection or await self._pool.take()
                 answer = await self._pool.in_thread(connection.execute, operation)
                 if operations.takes_lock(operation) and not isinstance(operation, operations.Lookup) and answer is None:

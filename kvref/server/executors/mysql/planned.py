@@ -21,11 +21,13 @@ from kvref.engine.plans.plan import CachedRow
 from kvref.engine.values import RefusedError
 from kvref.errors import ConfigError, KvrefError
 from kvref.protocol.replies import Reply, ServerError
+from kvref.server.executors.mysql.batches import OpenBatches
 from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.group import Group
-from kvref.server.executors.mysql.pool import DedicatedConnection
+from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
+from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, tasks_of
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import BaseScheduler, Work, halves, refused
@@ -52,10 +54,14 @@ _BYTES_OF_KEY: Final = 1024  # in a statement
 BACK_OFF: Final = 5.0
 
 
-def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
+def connections_of_groups(store: MySQLStore, isolation: Isolation, *, alone: bool) -> int:
     """Return how many connections carry out groups: one reads, another one writes; 0: each command runs alone.
 
-    With batches, each client writes in its own transaction, and gets outside of it form groups only for the row cache.
+    With batches, each client writes in its own transaction, and gets outside of it form groups; another connection
+    must be left for them.
+
+    Args:
+        alone: connections use no other store.
 
     Raises:
         ConfigError: too few connections for the row cache, or for secondaries.
@@ -77,9 +83,13 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
         raise ConfigError(
             f"store {login.text}: {what} needs connections={MIN_CONNECTIONS} and coalesce={MIN_GROUP} or more"
         )
-    if few:
+    if few or (isolation.batches and not cached and login.max_connections(batches=True) <= MIN_CONNECTIONS):
         return 0
-    return int(cached) if isolation.batches else 2
+    if cached and isolation.batches:
+        return 1
+    if isolation.ends_with_command:
+        return 2
+    return 0 if isolation.reads_begin or not alone else 1
 
 
 class MySQLScheduler(BaseScheduler[MySQLRows]):
@@ -91,6 +101,8 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         store: MySQLStore,
         isolation: Isolation,
         connect: Callable[[], DedicatedConnection],
+        pool: Pool,
+        locks: RowLocks,
     ) -> None:
         self._runner = runner
         self._isolation = isolation
@@ -105,6 +117,9 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         self._writes = RunQueue(self._write, self._width, runner, self.run)
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
+        self._batches = OpenBatches(
+            runner, pool, isolation, locks, self._width, self._finish_all, self._reads.add
+        )  # fmt: skip
         self._backed_off: dict[str, float] = {}  # until when (loop time), by table
 
     async def close(self) -> None:
@@ -140,6 +155,9 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         line = run.line
         line.running += len(run.plans)
         line.writes = run.writes
+        if self._batches.takes(run):
+            self._batches.add(run)
+            return
         queue = self._writes if run.writes else self._reads
         if self._from_secondary is not None and self._isolation.reads_together:
             primary = run.writes or line.transaction.primary_only or has_cas(run.plans[0])
@@ -206,6 +224,8 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         left = [self._decide_gets(work, run, rows, busy) for run in runs]
         work.bound.settle()
         for run, waiting in zip(runs, left, strict=True):
+            if run.line.transaction.batch is not None:
+                run.line.slots.owner.note_batch()
             if waiting:
                 self._leave(waiting)
             if len(waiting) < len(run.plans):
@@ -263,8 +283,8 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             except RefusedError as refusal:
                 out[place], _, _ = refused(work, plan, refusal)
             else:
-                if batch is not None:
-                    batch.read_apart()
+                if batch is not None and not batch.reads_unbatched:
+                    batch.read_apart(1 if isinstance(word, bytes) else batch.reads_of(len(word)))
             if cached and record.blocks_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
@@ -403,16 +423,21 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
             task.line.slots.send_before(out, task.plan[4])
-        transaction = self._runner.begin()
-        transaction.last_write = task.line.transaction.last_write
-        transaction.primary_only = task.line.transaction.primary_only
+        of_line = task.line.transaction
+        if of_line.session is not None:  # a get, which its batch counts
+            transaction, session = of_line, of_line.session
+        else:
+            transaction, session = self._runner.begin(), task.work.bound.session.clone()
+            transaction.last_write, transaction.primary_only = of_line.last_write, of_line.primary_only
         command = record.record_of(task.plan)
-        session = task.work.bound.session.clone()
         begin = partial(execute, session, command, int(time.time()))
 
         def done(reply: Reply) -> None:
             session.settle()
-            self._runner.end(transaction)
+            if transaction is not of_line:
+                self._runner.end(transaction)
+            else:
+                task.line.slots.owner.note_batch()
             if isinstance(reply, ServerError):
                 out.owner.rejected(reply)
             line = task.line

@@ -27,7 +27,9 @@ class Line:
         slots: of the connection.
     """
 
-    __slots__ = ("owner", "running", "slots", "transaction", "unbatched", "waiting", "writes")
+    __slots__ = (
+        "batched", "owner", "running", "single_until", "slots", "transaction", "unbatched", "waiting", "writes",
+    )  # fmt: skip
 
     def __init__(self, owner: BaseScheduler[MySQLRows], transaction: Transaction, slots: Slots) -> None:
         self.owner = owner
@@ -37,6 +39,8 @@ class Line:
         self.writes = False  # they may write
         self.waiting: list[Run] = []
         self.unbatched: list[Task] = []  # have left their groups
+        self.batched: deque[Run] | None = None  # for its own transaction; None: nothing is carried out there
+        self.single_until = 0  # number of the batch from which on it locks several rows at once
 
     def admits(self, run: Run) -> bool:
         """Return whether commands may be queued for a group now."""
