@@ -175,7 +175,7 @@ class MySQLExecutor:
     def _planned(self, transaction: Transaction, session: Session) -> type | None:
         """Return which commands of a connection are planned now; None: no command.
 
-        In batches with a row cache, and in batches of writes at levels that lock gaps: gets outside transactions.
+        In batches with a row cache, and in batches of writes at levels 2 and 3: gets outside transactions.
         """
         isolation, cached = self._isolation, self.store.row_cache is not None
         transaction.batch = session.batch if isolation.read_batch or not cached else None
@@ -189,8 +189,11 @@ class MySQLExecutor:
         if not (isolation.direct or cached or isolation.reads_begin or isolation.level > READ_COMMITTED):
             transaction.session = session
             return object
-        outside = not (isolation.reads_begin or transaction.open or session.batch.writes)
-        return c.Get if outside and (isolation.reads_committed or not cached) else None
+        if isolation.reads_begin or transaction.open or session.batch.writes:
+            return None
+        # A get of several words that has waited for a lock too long may disable `@@` in the commands behind it.
+        alike = session.rules.each_word_switches or not isolation.reads_lock
+        return c.Get if (isolation.reads_committed if cached else alike) else None
 
     def _planner_of(
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, planned: type
