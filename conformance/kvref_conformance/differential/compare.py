@@ -26,8 +26,10 @@ _NUMBER: Final = "\ue000"
 _FRAME_CAS: Final = re.compile(r"(?:\A|; )\S+ \S+(?: opaque=\d+)?(?: datatype=\d+)? cas=(?P<cas>\d+)")
 # Placeholders of `exchange.py`.
 _END: Final = re.compile(rb"<(?:EOF|silence|more than [^>]+)>\Z")
-# Larger ones were written by SQL and are equal on both sides; no run counts so far.
+# Other ones were written by SQL and are equal on both sides: no run counts so far, and kvref over a database begins at
+# the microseconds of its start.
 LARGEST_COUNTED: Final = 1_000_000_000
+MICROSECONDS: Final = range(10**15, 10**16)  # from 2001 to 2286
 # Seconds by which two times of expiry counted from now may differ.
 TOLERANCE: Final = 3
 
@@ -37,7 +39,7 @@ class Counted(CasNumbers):
 
     def agree(self, left: int, right: int) -> bool:
         """Pair two numbers; False where one of them has another partner already."""
-        counted = [0 < number < LARGEST_COUNTED for number in (left, right)]
+        counted = [0 < number < LARGEST_COUNTED or number in MICROSECONDS for number in (left, right)]
         return super().agree(left, right) if all(counted) else left == right and not any(counted)
 
 
