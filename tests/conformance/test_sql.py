@@ -169,6 +169,27 @@ def test_a_shape_has_one_mapped_table_that_is_empty_at_each_use(world: World, mo
     assert content(world) == before
 
 
+def test_a_table_to_which_a_failed_case_has_left_references_is_replaced(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
+    before = content(world)
+    world.create()
+    shape = Shape("k VARCHAR(8) PRIMARY KEY, v INT", "v", flags="0", cas=None, expiry="0")
+    names = world.shaped(shape)
+    world.database.insert(names["t"], ("x", 1))
+    world.database.execute(
+        f"CREATE TABLE {names['t']}_child (k VARCHAR(8), FOREIGN KEY (k) REFERENCES {names['t']} (k))"
+    )
+    world.database.insert(f"{names['t']}_child", ("x",))
+    other = world.shaped(shape)
+    assert other["t"] != names["t"]
+    assert world.database.query(f"SELECT * FROM {other['t']}") == []
+    assert world.shaped(shape) == other
+    world.remove()
+    assert content(world) == before
+
+
 def test_a_reload_moves_the_marker(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
     world.create()

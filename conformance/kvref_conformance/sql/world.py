@@ -148,10 +148,14 @@ class World:
             time.sleep(0.02)
 
     def shaped(self, shape: Shape) -> dict[str, str]:
-        """Return the names `m` and `t` of a mapping and its empty table, made at the first use of the shape."""
+        """Return the names `m` and `t` of a mapping and its empty table, made if the shape has none to empty."""
         if shape not in self._shapes:
             self._make(shape)
-        self.database.execute(f"DELETE FROM {self._shapes[shape]['t']}")  # noqa: S608 - own names
+        try:
+            self.database.execute(f"DELETE FROM {self._shapes[shape]['t']}")  # noqa: S608 - own names
+        except (sqlite3.Error, pymysql.err.IntegrityError):
+            # A case that failed has left rows in another table that refer to these.
+            self._make(shape)
         return self._shapes[shape]
 
     def _make(self, shape: Shape) -> None:
