@@ -6,10 +6,11 @@ import socket
 from pathlib import Path
 
 import pytest
+from pymysql.err import OperationalError
 
 from kvref.errors import ConfigError
 from kvref.storage.mysql.errors import HangError
-from kvref.storage.mysql.login import PASSWORD, parse
+from kvref.storage.mysql.login import PASSWORD, cause, parse
 
 
 def test_tcp() -> None:
@@ -141,3 +142,29 @@ def test_which_server_gets_are_read_from() -> None:
 def test_bad_values_of_reads(dsn: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         parse(dsn, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Field 'id' doesn't have a default value", "Field 'id' doesn't have a default value"),
+        (
+            "target: test.-80.primary: vttablet: rpc error: code = Unknown desc = Field 'id' doesn't have a default value"
+            ' (errno 1364) (sqlstate HY000) (CallerID: u): Sql: "insert into t(a) values (:vtg1)", BindVars: {…}',
+            "Field 'id' doesn't have a default value",
+        ),
+        (
+            "transaction rolled back to reverse changes of partial DML execution: target: test.80-.primary: vttablet: rpc"
+            " error: code = FailedPrecondition desc = Cannot delete (errno 1451) (sqlstate 23000) (CallerID: u): Sql: …",
+            "Cannot delete",
+        ),
+        (
+            "target: test.-80.primary: vttablet: rpc error: code = Aborted desc = transaction 17: ended at 2026-11-29"
+            ' (exceeded timeout: 5s) (CallerID: u): Sql: "commit"',
+            "target: test.-80.primary: vttablet: rpc error: code = Aborted desc = transaction 17: ended at 2026-11-29"
+            " (exceeded timeout: 5s)",
+        ),
+    ],
+)
+def test_an_error_has_no_statement_and_that_of_a_shard_the_words_of_mysql(text: str, words: str) -> None:
+    assert cause(OperationalError(1364, text)) == f"1364 {words}"

@@ -177,7 +177,7 @@ def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> lis
 def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]
-    return f"{number} {vitess.ADDED.split(str(text), 1)[0]}".strip()
+    return f"{number} {vitess.words(str(text))}".strip()
 
 
 def hangs(error: BaseException) -> bool:

@@ -35,8 +35,19 @@ OF_STATEMENT: Final = (*REFUSED, *LOCKED, *STALE, *DENIED)
 ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended at)")
 # The tablet had rolled it back before the COMMIT.
 TOO_LATE: Final = re.compile(r"transaction \d+: ended at [^(]*\(exceeded timeout")
-# What vtgate adds to the words of MySQL; after `Sql:` and `BindVars:` it quotes the statement with its values.
-ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
+# What vtgate adds to the words of an error; after `Sql:` and `BindVars:` it quotes the statement with its values.
+_ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
+# The words of MySQL in an error of a tablet.
+_OF_MYSQL: Final = re.compile(
+    r"(?:[\w ]+: )?target: \S+: vttablet: rpc error: code = \w+ desc = (?P<words>.*?) \(errno \d+\) \(sqlstate ",
+    re.DOTALL,
+)
+
+
+def words(text: str) -> str:
+    """Return what MySQL said in an error of vtgate; of any other error all but the statement and its values."""
+    found = _OF_MYSQL.match(text)
+    return _ADDED.split(text, 1)[0] if found is None else found["words"]
 
 
 def is_gate(connection: Connection[Cursor]) -> bool:
