@@ -14,6 +14,7 @@ from kvref_conformance.model.words import Mappings
 from kvref_conformance.sql.columns import Column
 from kvref_conformance.stateful.case_names import ANY_TABLE
 from kvref_conformance.stateful.schemas import strategies
+from kvref_conformance.strategies.palette import MODELLED
 from kvref_conformance.strategies.tables import MappedTable
 
 REFUSED, TOO_LARGE = "CLIENT_ERROR <text>\r\n", "SERVER_ERROR object too large for cache<text>\r\n"
@@ -103,7 +104,7 @@ def test_null_is_an_empty_part() -> None:
 
 
 @settings(max_examples=50, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(strategies.DRAWN[ANY_TABLE])
+@given(strategies.drawn(ANY_TABLE, MODELLED))
 def test_what_is_drawn_can_be_sent(example: tuple[MappedTable, list[s.Request]]) -> None:
     drawn, commands = example
     assert sorted(column.name for column in drawn.table.columns) == sorted(["k", "f", *drawn.values])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +9,7 @@ import pymysql
 from pymysql.constants import ER
 
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.sql import vitess
 from kvref_conformance.sql.base import Database, Row, literal
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # No statement of the suite takes long; one that waits for a lock that is never released fails after this time.
 READ_SECONDS: Final = 60
-KNOWN_SECONDS: Final = 10
 
 
 class MySql(Database):
@@ -65,9 +64,11 @@ class MySql(Database):
             return [tuple(row) for row in cursor.fetchall()]
 
     def execute(self, statement: str) -> None:
-        """Run a statement without rows."""
+        """Run a statement without rows; a table that it makes in Vitess gets a vindex of its key."""
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
+        if self._is_vitess and (name := vitess.created(statement)):
+            vitess.add_vindex(self.query, name, vitess.key_of(self.query, name))
 
     @property
     def _is_vitess(self) -> bool:
@@ -78,38 +79,15 @@ class MySql(Database):
 
         In Vitess, a vindex of the key column finds the shard of a row; one that compares texts as collations do.
         """
-        self.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
         if self._is_vitess:
-            shown = self.query(
-                "SELECT column_name, data_type, collation_name FROM information_schema.columns"  # noqa: S608 - own name
-                f" WHERE table_schema = 'test' AND table_name = '{name.rpartition('.')[2]}' ORDER BY ordinal_position"
-            )
-            column, declared, collation = next((row for row in shown if row[0] == key), shown[0])
-            folds = "char" in str(declared) and not str(collation).endswith("_bin")
-            kind = "unicode_loose_xxhash" if folds else "xxhash"
-            self.execute(f"ALTER VSCHEMA ON {name} ADD VINDEX {kind}(`{column}`) USING {kind}")
-            self._wait_until_known(name, len(shown))
-
-    def _wait_until_known(self, table: str, columns: int) -> None:
-        """Wait until vtgate knows the columns of a new table: before that, each INSERT has to name them."""
-        deadline = time.monotonic() + KNOWN_SECONDS
-        while True:
-            try:
-                self.query(f"VEXPLAIN PLAN INSERT INTO {table} VALUES ({', '.join(['NULL'] * columns)})")  # noqa: S608
-            except pymysql.MySQLError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-            else:
-                return
+            vitess.add_vindex(self.query, name, key)
 
     def insert(self, table: str, row: Row) -> None:
         """Insert a row; vtgate wants the columns by name, until it has seen a new table."""
-        if not self._is_vitess:
-            super().insert(table, row)
-            return
-        names = ", ".join(f"`{column}`" for column, *_ in self.query(f"SHOW COLUMNS FROM {table}"))
-        self.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join(map(literal, row))})")  # noqa: S608 - own names
+        statement = f"INSERT INTO {table} VALUES ({', '.join(map(literal, row))})"  # noqa: S608 - own names
+        self.execute(vitess.with_columns(self.query, statement) if self._is_vitess else statement)
 
     def let_flags_be_null(self, *, allowed: bool) -> None:
         """Redefine the column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.strategies.pools import COLLATIONS, NUMBER_KEYS, ODD_KEYS
@@ -44,6 +44,8 @@ class Palette:
         signed_not_null: no NOT NULL column but the key is unsigned.
         nullable_integer_keys: an integer key column that is not the primary key may be NULL.
         max_index_bytes: of a text key column; None for no limit.
+        key_charsets: character sets of text key columns; None: `charsets`.
+        key_collations: of text key columns; None: `collations`.
         numbers: contents of integer columns, by name; other columns have any.
         letters: of texts in the tables; empty for the texts of the pools.
         odd_keys: keys that are unusual in a text column, as bytes.
@@ -77,6 +79,15 @@ class Palette:
     version: str = "8.0.33"
     signed_not_null: bool = False
     max_index_bytes: int | None = None
+    key_charsets: Mapping[str, float] | None = None
+    key_collations: Mapping[str, Sequence[str]] | None = None
+
+    @property
+    def of_keys(self) -> Palette:
+        """Return what a key column is drawn from."""
+        charsets = self.charsets if self.key_charsets is None else self.key_charsets
+        collations = self.collations if self.key_collations is None else self.key_collations
+        return replace(self, charsets=charsets, collations=collations)
 
     def odd_keys_of(self, column: Column) -> Sequence[bytes]:
         """Return the unusual keys of a text column; latin1 has a character for each byte."""
@@ -143,3 +154,5 @@ MODELLED: Final = Palette(
     keys={"row": 6.0, "other spelling": 1.5, "any": 2, "width": 1.5, "odd": 0.6, "number": 1.5},
     malformed=False,
 )
+# What a vindex of Vitess hashes as every client sends it.
+SHARDED: Final = replace(MODELLED, key_charsets={"utf8mb4": 2.0, "utf8": 3})

@@ -109,7 +109,7 @@ def _key(draw: DrawFn, palette: Palette) -> Column:
     if chance(draw, 0.25):
         return Column("", pick(draw, palette.key_integers), nullable=False)
     kind, width = weighted(draw, palette.key_types), weighted(draw, palette.key_widths)
-    column = Column("", kind, width, _collation(draw, palette), nullable=False)
+    column = Column("", kind, width, _collation(draw, palette.of_keys), nullable=False)
     if palette.max_index_bytes is None:
         return column
     return replace(

@@ -44,13 +44,13 @@ CONFIGURATION: Final = "innodb_memcache"
 TABLES: Final = "test"
 SHARDS: Final[dict[str, tuple[str, ...]]] = {CONFIGURATION: ("0",), TABLES: ("-80", "80-")}
 # Of the keyspace for tables. Each table needs a vindex that finds the shard of a row by its key.
-_VSCHEMA: Final = {
+VSCHEMA: Final = {
     "sharded": True,
     "vindexes": {"xxhash": {"type": "xxhash"}},
     "tables": {"demo_test": {"column_vindexes": [{"column": "c1", "name": "xxhash"}]}},
 }
 # A hash of the bytes finds a row whose key has other letter case only if the column takes these for two keys, too.
-_DEMO: Final = (
+DEMO: Final = (
     f"CREATE TABLE IF NOT EXISTS {TABLES}.demo_test (c1 VARCHAR(32) COLLATE utf8mb4_0900_bin NOT NULL PRIMARY KEY,"
     " c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT) DEFAULT CHARSET = utf8mb4",
     f"INSERT INTO {TABLES}.demo_test (c1, c2, c3, c4, c5) VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)",  # noqa: S608 - constant
@@ -94,16 +94,21 @@ class Gate(Restartable):
         self.port, self._http, self._grpc = free_ports(3)
         schema = self._folder / "schema" / TABLES
         schema.mkdir(parents=True)
-        (schema / "vschema.json").write_text(json.dumps(_VSCHEMA), encoding="utf-8")
+        (schema / "vschema.json").write_text(json.dumps(VSCHEMA), encoding="utf-8")
 
     @property
     def dsn(self) -> str:
         """Return the DSN of vtgate."""
         return f"mysql://root@{self.host}:{self.port}/"
 
-    def connect(self) -> Connection[Cursor]:
-        """Open a SQL connection with autocommit through vtgate; raises pymysql's errors."""
-        return pymysql.connect(host=self.host, port=self.port, user="root", autocommit=True, ssl_disabled=True)
+    def connect(self, patience: float | None = None) -> Connection[Cursor]:
+        """Open a SQL connection with autocommit through vtgate; raises pymysql's errors.
+
+        patience: seconds after which a statement without an answer is given up; None: never.
+        """
+        return pymysql.connect(
+            host=self.host, port=self.port, user="root", autocommit=True, ssl_disabled=True, read_timeout=patience
+        )
 
     def start(self) -> None:
         """Start it, and wait until it reaches every shard; raises TargetError."""
@@ -136,7 +141,7 @@ class Gate(Restartable):
             f"--grpc-bind-address={LOOPBACK}", f"--grpc-port={self._grpc}",
             f"--mysql-server-bind-address={LOOPBACK}", f"--mysql-server-port={self.port}",
             "--mysql-auth-server-impl=none", "--dbddl-plugin=vttest", "--tablet-types-to-wait=primary",
-            "--vschema-ddl-authorized-users=%",
+            "--vschema-ddl-authorized-users=%", "--queryserver-enable-views",
             "--queryserver-config-transaction-cap=100", "--queryserver-config-pool-size=50", *self._more,
         ]  # fmt: skip
 
@@ -182,7 +187,7 @@ def started(run: Run, options: Sequence[str], progress: Progress, gate_options: 
     progress.step("starting Vitess")
     gate.start()
     with closing(gate.connect()) as connection:
-        for statement in _DEMO:
+        for statement in DEMO:
             connection.query(statement)
     return Cluster(gate, database)
 
@@ -208,13 +213,15 @@ class Vitess:
 
 
 @contextmanager
-def vitess(gate_options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Cluster]:
+def vitess(
+    gate_options: Sequence[str] = (), options: Sequence[str] = (), progress: Progress = QUIET
+) -> Iterator[Cluster]:
     """Start a private Vitess; it is killed with the block.
 
-    gate_options: of vtcombo, at every start. Raises TargetError.
+    gate_options: of vtcombo, options: of mysqld, at every start. Raises TargetError.
     """
     run = Run.create()
     try:
-        yield started(run, (), progress, gate_options)
+        yield started(run, options, progress, gate_options)
     finally:
         run.stop(0)

@@ -26,6 +26,7 @@ from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.steps import Reload
+from kvref_conformance.strategies.palette import MODELLED, SHARDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,11 +53,12 @@ def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: 
     assert judge.world is not None, "without --sql it is not run"
     search = Search(judge)
     tables = _Tables(judge, judge.world, search, case)
+    palette = SHARDED if judge.world.database.over_sql() == "vitess" else MODELLED
     run_one = tables.run_row if case.id == ANY_ROW else tables.run_table
     settings = example_settings(max(2, examples // SHARE[case.id]), judge.database)
 
     def run() -> None:
-        run_examples(case.id, strategies.DRAWN[case.id], lambda drawn: run_one(*drawn), settings, start)
+        run_examples(case.id, strategies.drawn(case.id, palette), lambda drawn: run_one(*drawn), settings, start)
 
     return judge_examples(search, judge, case, chapter, start, run, tables.script)
 

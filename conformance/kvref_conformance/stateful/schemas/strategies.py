@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hypothesis import strategies as st
 
 from kvref_conformance.model import steps as s
-from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
+from kvref_conformance.stateful.case_names import ANY_ROW, ANY_TABLE
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.strategies.palette import MODELLED
@@ -17,6 +17,7 @@ from kvref_conformance.strategies.words import draw_key, draw_value, encoded, se
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+    from kvref_conformance.strategies.palette import Palette
     from kvref_conformance.strategies.tables import MappedTable
 
 
@@ -25,9 +26,9 @@ CONNECTIONS: Final = {s.TEXT: "a", s.META: "a", s.BINARY: "b"}
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> MappedTable:
+def tables(draw: st.DrawFn, palette: Palette = MODELLED) -> MappedTable:
     """Draw a table with rows."""
-    return draw_shape(draw, "t", MODELLED, closed=False)
+    return draw_shape(draw, "t", palette, closed=False)
 
 
 @st.composite
@@ -89,17 +90,16 @@ SEPARATORS: Final = st.text(",;|/ #", min_size=1, max_size=3)
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> tuple[MappedTable, list[s.Request], str, str]:
+def configurations(draw: st.DrawFn, palette: Palette) -> tuple[MappedTable, list[s.Request], str, str]:
     """Draw a table, commands, and the delimiter and the separator, by which their values are joined."""
     separator = draw(SEPARATORS)
-    table = draw(tables().filter(lambda mapped: len(mapped.values) > 1))
+    table = draw(tables(palette).filter(lambda mapped: len(mapped.values) > 1))
     delimiter = draw(DELIMITERS)
     return table, draw(commands(table, separator)), delimiter, separator
 
 
-# What is drawn in each case.
-DRAWN: Final[dict[str, SearchStrategy[tuple[Any, ...]]]] = {
-    ANY_TABLE: tables().flatmap(lambda table: st.tuples(st.just(table), commands(table))),
-    ANY_ROW: container_rows(),
-    ANY_CONFIGURATION: configurations(),
-}
+def drawn(case: str, palette: Palette) -> SearchStrategy[tuple[Any, ...]]:
+    """Return what is drawn in a case, with tables of a palette."""
+    if case == ANY_TABLE:
+        return tables(palette).flatmap(lambda table: st.tuples(st.just(table), commands(table)))
+    return container_rows() if case == ANY_ROW else configurations(palette)
