@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Protocol
@@ -25,16 +26,14 @@ class Server(Protocol):
         """Open a connection."""
 
 
-class Writer(threading.Thread):
-    """One connection that sets keys of its own to higher and higher numbers, and reads each one back.
+class NumberWriter(threading.Thread, ABC):
+    """One connection that sets keys of its own to higher and higher numbers.
 
     client: its name, the beginning of its keys.
     """
 
-    def __init__(self, server: Server, client: str) -> None:
+    def __init__(self, client: str) -> None:
         super().__init__(daemon=True)
-        self._open(server)
-        self._next: Server | None = None
         self._keys = [f"{client}.{number}" for number in range(KEYS)]
         self.stopping = False
         self.acknowledged: dict[str, int] = {}
@@ -43,6 +42,8 @@ class Writer(threading.Thread):
         """Numbers that may have been written after that."""
         self.times: list[float] = []
         """When writes were acknowledged."""
+        self.times_of: dict[str, list[float]] = {key: [] for key in self._keys}
+        """When writes of each key were acknowledged."""
         self.refusals: list[bytes] = []
         """Replies to writes that failed, or whose outcome is unknown."""
         self.wrong: list[str] = []
@@ -61,8 +62,64 @@ class Writer(threading.Thread):
         except OSError as error:
             self.wrong.append(repr(error))
         finally:
-            self._replies.close()
-            self._connection.close()
+            self._close()
+
+    def _move(self) -> None:
+        """Use another server from now on, if the test has set one."""
+
+    @abstractmethod
+    def _set(self, key: str, number: int) -> None:
+        """Write a number."""
+
+    @abstractmethod
+    def _get(self, key: str) -> None:
+        """Read a key."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Close the connection."""
+
+    def _acknowledge(self, key: str, number: int) -> None:
+        self.acknowledged[key] = number
+        self.unknown[key].clear()
+        now = time.monotonic()
+        self.times.append(now)
+        self.times_of[key].append(now)
+
+    def allowed(self, key: str) -> set[int | None]:
+        """Return what the row of a key may be."""
+        return {self.acknowledged.get(key), *self.unknown[key]}
+
+    def differences(self, rows: dict[str, str]) -> list[str]:
+        """Return which rows are not what was acknowledged, nor what may have been written after that."""
+        found = {key: int(rows[key]) if key in rows else None for key in self._keys}
+        return [
+            f"{key} is {value}, allowed are {self.allowed(key)}"
+            for key, value in found.items()
+            if value not in self.allowed(key)
+        ]
+
+    def wait_for_an_acknowledgement(self) -> None:
+        """Wait until a write that begins from now on is acknowledged."""
+        since = time.monotonic()
+
+        def acknowledged() -> bool:
+            assert self.is_alive(), self.wrong
+            return bool(self.times) and self.times[-1] > since
+
+        until(acknowledged, seconds=PATIENCE)
+
+
+class Writer(NumberWriter):
+    """A memcached client, which reads each number back.
+
+    client: its name, the beginning of its keys.
+    """
+
+    def __init__(self, server: Server, client: str) -> None:
+        super().__init__(client)
+        self._open(server)
+        self._next: Server | None = None
 
     def move(self, server: Server) -> None:
         """Let it use another server from its next command on, and wait for a write there."""
@@ -72,8 +129,7 @@ class Writer(threading.Thread):
 
     def _move(self) -> None:
         if self._next is not None:
-            self._replies.close()
-            self._connection.close()
+            self._close()
             self._open(self._next)
             self._next = None
 
@@ -82,13 +138,15 @@ class Writer(threading.Thread):
         self._connection.settimeout(PATIENCE)
         self._replies = self._connection.makefile("rb")
 
+    def _close(self) -> None:
+        self._replies.close()
+        self._connection.close()
+
     def _set(self, key: str, number: int) -> None:
         value = b"%d" % number
         reply = self._ask(b"set %s 0 0 %d\r\n%s\r\n" % (key.encode(), len(value), value))
         if reply == b"STORED\r\n":
-            self.acknowledged[key] = number
-            self.unknown[key].clear()
-            self.times.append(time.monotonic())
+            self._acknowledge(key, number)
         elif reply.startswith(b"SERVER_ERROR "):
             self.refusals.append(reply)
             if UNKNOWN in reply:
@@ -115,40 +173,24 @@ class Writer(threading.Thread):
             raise ConnectionError(f"the connection has ended at {request!r}")
         return reply
 
-    def allowed(self, key: str) -> set[int | None]:
-        """Return what the row of a key may be."""
-        return {self.acknowledged.get(key), *self.unknown[key]}
-
-    def differences(self, rows: dict[str, str]) -> list[str]:
-        """Return which rows are not what was acknowledged, nor what may have been written after that."""
-        found = {key: int(rows[key]) if key in rows else None for key in self._keys}
-        return [
-            f"{key} is {value}, allowed are {self.allowed(key)}"
-            for key, value in found.items()
-            if value not in self.allowed(key)
-        ]
-
-    def wait_for_an_acknowledgement(self) -> None:
-        """Wait until a write that begins from now on is acknowledged."""
-        since = time.monotonic()
-
-        def acknowledged() -> bool:
-            assert self.is_alive(), self.wrong
-            return bool(self.times) and self.times[-1] > since
-
-        until(acknowledged, seconds=PATIENCE)
-
 
 @contextmanager
 def writing(server: Server, name: str) -> Iterator[list[Writer]]:
     """Write on several connections for the block."""
     writers = [Writer(server, f"{name}{number}") for number in range(CLIENTS)]
+    with started(writers):
+        yield writers
+
+
+@contextmanager
+def started(writers: Sequence[NumberWriter]) -> Iterator[None]:
+    """Let some write for the block, which begins when each has written."""
     for each in writers:
         each.start()
     try:
         for each in writers:
             each.wait_for_an_acknowledgement()
-        yield writers
+        yield
     finally:
         for each in writers:
             each.stopping = True
@@ -156,9 +198,15 @@ def writing(server: Server, name: str) -> Iterator[list[Writer]]:
             each.join(PATIENCE)
 
 
-def without_service(writers: Iterable[Writer]) -> float:
-    """Return the longest time in which no connection got a write acknowledged, in seconds."""
-    times = sorted(moment for each in writers for moment in each.times)
+def without_service(writers: Iterable[NumberWriter], keys: Container[str] | None = None) -> float:
+    """Return the longest time in which no connection got a write acknowledged, in seconds; of these keys only."""
+    times = sorted(
+        moment
+        for each in writers
+        for key, moments in each.times_of.items()
+        if keys is None or key in keys
+        for moment in moments
+    )
     return max(later - earlier for earlier, later in pairwise(times))
 
 

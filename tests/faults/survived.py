@@ -43,6 +43,11 @@ TITLES = {
     "galera-kill": "Galera: kill -9 of the node in use",
     "galera-kill-other": "Galera: kill -9 of another node",
     "galera-sigstop": "Galera: the node in use hangs (SIGSTOP)",
+    "vitess-kill-gate": "Vitess: kill -9 of the vtgate in use",
+    "vitess-kill-primary": "Vitess: kill -9 of the primary of a shard",
+    "vitess-reparent": "Vitess: planned change of the primary of a shard",
+    "vitess-reshard": "Vitess: rows move from two shards to four",
+    "vitess-sigstop-gate": "Vitess: the vtgate in use hangs (SIGSTOP)",
 }
 Record = dict[str, Any]
 

@@ -35,9 +35,18 @@ from kvref_testbed.targets.lifecycle import Private, booted, down, find, names, 
 from kvref_testbed.targets.needs import MissingError
 from kvref_testbed.targets.progress import QUIET, Progress, Terminal
 from kvref_testbed.targets.router import mysql_router
-from kvref_testbed.targets.servers import PluginServer, SQLServer, kvref_over_sql, over_sql, plugin_server, sql_server
+from kvref_testbed.targets.servers import (
+    PluginServer,
+    SQLServer,
+    kvref_over_sql,
+    kvref_over_vitess,
+    over_sql,
+    plugin_server,
+    sql_server,
+)
 from kvref_testbed.targets.target import Status, Target
 from kvref_testbed.targets.vitess import vitess
+from kvref_testbed.targets.vitess_cluster import VitessCluster, vitess_cluster
 
 __all__ = [
     "QUIET",
@@ -52,11 +61,13 @@ __all__ = [
     "Status",
     "Target",
     "Terminal",
+    "VitessCluster",
     "booted",
     "down",
     "find",
     "galera_cluster",
     "kvref_over_sql",
+    "kvref_over_vitess",
     "kvref_server",
     "mysql_group",
     "mysql_router",
@@ -69,4 +80,5 @@ __all__ = [
     "status",
     "up",
     "vitess",
+    "vitess_cluster",
 ]

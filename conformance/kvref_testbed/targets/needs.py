@@ -17,6 +17,7 @@ _TOOLS = {
     "java": "default-jre-headless",
     "memcached": "memcached",
     "memcaslap": "libmemcached-tools",
+    "etcd": "etcd-server",
     "sysbench": "sysbench",
     "nutcracker": "nutcracker",
     "yrmcdsd": "yrmcds",

@@ -32,6 +32,7 @@ from kvref_testbed.targets.plugin import MySQLPlugin, config_script, mysqld_opti
 from kvref_testbed.targets.ports import LOOPBACK, free_port
 from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.run import Run
+from kvref_testbed.targets.vitess import vitess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.kvref_server import KvrefServer
     from kvref_testbed.targets.mysqld import Build
     from kvref_testbed.targets.progress import Progress
+    from kvref_testbed.targets.vitess import Cluster
 
 
 class Instance(mysqld.RestartableServer):
@@ -202,6 +204,7 @@ def _names() -> list[str]:
     return [each.name for each in catalogue.recipes() if isinstance(each, MySQLPlugin)]
 
 
+CONNECTIONS_OF_VITESS: Final = 50  # it has 100 transactions at most
 CONNECTIONS: Final = 300  # opened when needed: as many open batches as a recorded conversation has
 
 
@@ -222,6 +225,21 @@ def kvref_over_sql(
         kvref_server(profile, store=f"{database.dsn}?connections={CONNECTIONS}") as server,
     ):
         yield server, database
+
+
+@contextmanager
+def kvref_over_vitess(
+    profile: str, options: Sequence[str] = (), progress: Progress = QUIET
+) -> Iterator[tuple[KvrefServer, Cluster]]:
+    """Start Vitess, and give it with a `kvref serve` over it, not yet started.
+
+    profile: of kvref. options: of mysqld. All are killed with the block. Raises TargetError.
+    """
+    with (
+        vitess((), options, progress) as cluster,
+        kvref_server(profile, store=f"{cluster.dsn}?connections={CONNECTIONS_OF_VITESS}") as server,
+    ):
+        yield server, cluster
 
 
 def over_sql() -> list[str]:

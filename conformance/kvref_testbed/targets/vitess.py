@@ -141,7 +141,7 @@ class Gate(Restartable):
             f"--grpc-bind-address={LOOPBACK}", f"--grpc-port={self._grpc}",
             f"--mysql-server-bind-address={LOOPBACK}", f"--mysql-server-port={self.port}",
             "--mysql-auth-server-impl=none", "--dbddl-plugin=vttest", "--tablet-types-to-wait=primary",
-            "--vschema-ddl-authorized-users=%", "--queryserver-enable-views",
+            "--vschema-ddl-authorized-users=%",
             "--queryserver-config-transaction-cap=100", "--queryserver-config-pool-size=50", *self._more,
         ]  # fmt: skip
 

@@ -15,15 +15,24 @@ from kvref_testbed.targets.folders import build_once, cache_root, run_in
 from kvref_testbed.targets.needs import MissingError, tool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvref_testbed.targets.progress import Progress
 
 VERSION: Final = "v0.24.4"
 _MODULE: Final = f"vitess.io/vitess@{VERSION}"
 _SUM: Final = "h1:fjIFc28fGYF6Bxu4heHsKvx+huPbA4NmIeLJL4clbc8="  # of the module, as go.sum has it
 _GO: Final = "1.26"
-_NAME: Final = "vtcombo"
-# Exporters of traces, which are not used here: a third of the packages.
-_TRACING: Final = ("go/trace/plugin_*.go", "go/cmd/vtcombo/cli/plugin_opentracing.go")
+_COMBINED: Final = "vtcombo"
+_SEPARATE: Final = ("vtctld", "vtctldclient", "vtgate", "vttablet")
+# What is not used here, and is half of the packages: exporters of traces, and storage of backups in clouds.
+_UNUSED: Final = (
+    "go/trace/plugin_*.go",
+    "go/cmd/**/plugin_opentracing.go",
+    "go/cmd/**/plugin_azblobbackupstorage.go",
+    "go/cmd/**/plugin_gcsbackupstorage.go",
+    "go/cmd/**/plugin_s3backupstorage.go",
+)
 _LAST_LINES: Final = 10
 # It refuses to run as root: in a user namespace it is another user, and has the rights of this one on its files only.
 _AS_OTHER_USER: Final = ("--user", "--map-user=1000")
@@ -31,15 +40,24 @@ _AS_OTHER_USER: Final = ("--user", "--map-user=1000")
 
 def program(progress: Progress) -> Path:
     """Return vtcombo, building it the first time. Raises MissingError where it cannot be built."""
-    folder = cache_root() / "servers" / f"vitess-{VERSION}"
-    return build_once(folder, lambda empty: _build(empty, progress), progress) / _NAME
+    return _built(f"vitess-{VERSION}", [_COMBINED], progress) / _COMBINED
 
 
-def _build(folder: Path, progress: Progress) -> None:
+def programs(progress: Progress) -> Path:
+    """Return the folder of the programs of a cluster; see `program`."""
+    return _built(f"vitess-{VERSION}-cluster", _SEPARATE, progress)
+
+
+def _built(name: str, commands: Sequence[str], progress: Progress) -> Path:
+    folder = cache_root() / "servers" / name
+    return build_once(folder, lambda empty: _build(empty, commands, progress), progress)
+
+
+def _build(folder: Path, commands: Sequence[str], progress: Progress) -> None:
     go = shutil.which("go")
     if go is None:
         raise MissingError(f"'go' is not installed or not in PATH: install Go {_GO} or later to build Vitess")
-    progress.step(f"building Vitess {VERSION} (once, 6 minutes of two processors)")
+    progress.step(f"building {', '.join(commands)} of Vitess {VERSION} (once, 6 minutes of two processors)")
     found = run_in(folder, [go, "mod", "download", "-json", _MODULE])
     if found.returncode:
         raise _unbuilt("downloaded", found.stdout)
@@ -50,11 +68,11 @@ def _build(folder: Path, progress: Progress) -> None:
         # As the main module it has its own versions of everything, and `exclude`, which no other module may use.
         source = Path(temporary) / "vitess"
         shutil.copytree(module["Dir"], source, copy_function=shutil.copyfile)
-        for pattern in _TRACING:
+        for pattern in _UNUSED:
             for each in source.glob(pattern):
                 each.unlink()
-        words = [go, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", str(folder / _NAME)]
-        built = run_in(source, [*words, f"./go/cmd/{_NAME}"])
+        words = [go, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", f"{folder}/"]
+        built = run_in(source, [*words, *(f"./go/cmd/{each}" for each in commands)])
         if built.returncode:
             raise _unbuilt("built", built.stdout)
         shutil.copyfile(source / "LICENSE", folder / "LICENSE")
