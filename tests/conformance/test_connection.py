@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -53,6 +54,17 @@ def test_a_reply_may_hold_text_like_the_sentinel(scripted: Make, connect: Connec
 
 def test_version_lines_of_the_answer_itself_are_counted(scripted: Make, connect: Connect) -> None:
     assert connect(scripted()).ask((b"version\r\n",), versions=1).data == VERSION
+
+
+def test_a_version_line_that_comes_before_the_rest_does_not_end_the_answer() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs, Connection(ours, VERSION) as connection, ThreadPoolExecutor() as pool:
+        connection.begin((b"version x\r\nset a 0 0 1\r\nx\r\n",), 0.0)
+        theirs.sendall(VERSION)
+        connection.receive()
+        reply = pool.submit(connection.end, 5.0)
+        theirs.sendall(b"STORED\r\n" + VERSION)
+        assert reply.result() == Reply(VERSION + b"STORED\r\n")
 
 
 def test_an_answer_without_its_version_line_is_no_hang(scripted: Make, connect: Connect) -> None:

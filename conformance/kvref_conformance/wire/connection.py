@@ -6,6 +6,7 @@ bytes sent before. In text it is `version`, in binary a noop with a unique opaqu
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import struct
@@ -30,6 +31,7 @@ CONNECT_SECONDS: Final = 5.0
 PACKET_SECONDS: Final = 0.01
 # Within which the sentinel's VERSION line follows one of the answer itself; in two packets it did, now and then.
 SENTINEL_SECONDS: Final = 1.0
+_VERSION: Final = re.compile(rb"^ *version\b", re.MULTILINE)
 # Bytes that one answer may have beyond those that the case allows; an item has 1 MiB.
 MAX_ANSWER_BYTES: Final = 4 << 20
 # Bytes kept of an answer beyond its limit.
@@ -97,6 +99,7 @@ class Connection:
         self._limit = MAX_ANSWER_BYTES
         self._flood: Reply | None = None
         self._data = bytearray()
+        self._versions = 0  # lines like the sentinel's in the answer to what `begin` sent, at most
         self.closed = False
         self.binary = sentinel == BINARY_ANSWER
         self.request = BINARY_ASK if self.binary else b"version\r\n"
@@ -172,13 +175,14 @@ class Connection:
 
     def begin(self, pieces: tuple[bytes, ...], silent: float) -> bytes:
         """Send packets and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
+        self._versions = 0 if self.binary else len(_VERSION.findall(b"".join(pieces)))
         self._send_packets(pieces)
         self._read(lambda data: 0.0 if data else silent, silent)
         return self.take()
 
     def end(self, patience: float) -> Reply:
-        """Read the answer to what `begin` sent; `patience` in seconds."""
-        return self._answer(1, patience)
+        """Read the answer to what `begin` sent, which may have VERSION lines itself; `patience` in seconds."""
+        return self._answer(1 + self._versions, patience)
 
     def read(self, silence: Callable[[bytearray], float], patience: float) -> Reply:
         """Read without a sentinel.
