@@ -22,13 +22,12 @@ from kvref.cli import completion
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, choices
 from kvref_conformance.corpus.targets.plugin import PluginTarget
-from kvref_conformance.differential import known_differences, report
+from kvref_conformance.differential import exclusions, known_differences, report
 from kvref_conformance.differential.configuration import BATCHES, PROTOCOLS, TEXT, Configuration
 from kvref_conformance.differential.exchange import Side
-from kvref_conformance.differential.exclusions import INNODB, rules_for
 from kvref_conformance.differential.run import Run
 from kvref_conformance_cli.options import file_option, folder_option
-from kvref_conformance_cli.replay import EMBEDDED, open_kvref
+from kvref_conformance_cli.replay import EMBEDDED, VITESS, open_kvref
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -153,7 +152,11 @@ def _sides(
         status = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
         sides.append(Side(status, open_kvref(name, profile, version, stack), options))
     taking_part = {*plugins, *wanted, *given}
-    rules = rules_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
+    kinds = {
+        exclusions.INNODB if {*names}.intersection(targets.over_sql()) else "",
+        exclusions.VITESS if VITESS in names else "",
+    }
+    rules = exclusions.rules_for({*taking_part, *kinds})
     return (sides[0], sides[1]), Configuration(version, rules), taking_part
 
 

@@ -31,6 +31,7 @@ from kvref_conformance.corpus.targets.innodb import InnoDBTarget
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.corpus.targets.running_plugin import RunningPlugin
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
+from kvref_conformance.corpus.targets.vitess import VitessTarget
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")
 EMBEDDED: Final = "kvref-sqlite"
+VITESS: Final = "kvref-vitess"
 # Each target has a server of its own.
 EMBEDDED_TARGETS: Final = 3
 LIVE_TARGETS: Final = 2
@@ -81,6 +83,9 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
     if name == EMBEDDED:
         return SQLiteTarget(stack.enter_context(targets.kvref_server(profile)), version)
     options = innodb.options(version, mariadb=name == "kvref-mariadb")
+    if name == VITESS:
+        server, cluster = stack.enter_context(targets.kvref_over_vitess(profile))
+        return VitessTarget(server, cluster.gate, cluster.database, version)
     return InnoDBTarget(*stack.enter_context(targets.kvref_over_sql(name, profile, options)), version)
 
 

@@ -20,6 +20,12 @@ BATCHES: Final = (
     "--innodb_api_bk_commit_interval=100000",
 )
 _SHORT_INDEX_BYTES: Final = 767
+_VINDEX_CHARSETS: Final = {"": 6.0, "utf8mb4": 5.2, "utf8": 2.6}
+_VINDEX_COLLATIONS: Final = {
+    "utf8mb4": ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci"),
+    "utf8": ("utf8_general_ci", "utf8_unicode_ci", "utf8_unicode_520_ci"),
+    "newer": ("utf8mb4_0900_ai_ci", "utf8mb4_0900_as_ci", "utf8mb4_0900_as_cs", "utf8mb4_0900_bin"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Configuration:
         integers = EVERYTHING.value_integers
         if exclusions.UNSIGNED_VALUES in self.rules:
             integers = [each for each in integers if "UNSIGNED" not in each or "BIG" in each]
+        by_shard = exclusions.KEY_OF_VINDEX in self.rules
         old = self.version.startswith("5.")
         return replace(
             EVERYTHING,
@@ -57,4 +64,9 @@ class Configuration:
             signed_not_null=exclusions.UNSIGNED_NOT_NULL in self.rules,
             nullable_integer_keys=exclusions.INTEGER_KEY_NULL not in self.rules,
             max_index_bytes=_SHORT_INDEX_BYTES if exclusions.SHORT_INDEX in self.rules else None,
+            key_charsets=_VINDEX_CHARSETS if by_shard else None,
+            key_collations=_VINDEX_COLLATIONS if by_shard else None,
+            indexes={
+                each: weight for each, weight in EVERYTHING.indexes.items() if not (by_shard and each == "beside")
+            },
         )

@@ -39,9 +39,12 @@ VBUCKET_OF_GET: Final = "vbucket-of-get"
 SHORT_APPEND: Final = "short-append"
 COUNTERS: Final = "counters"
 SLABS: Final = "slabs"
+KEY_OF_VINDEX: Final = "key-of-vindex"
 
 # Listed with the profiles if kvref over InnoDB takes part.
 INNODB: Final = "innodb"
+# Listed with the profiles if kvref over Vitess takes part.
+VITESS: Final = "vitess"
 
 _FLUSH: Final = re.compile(rb"(?m)^ *flush_all\b")
 _NUMBERED_FLUSH: Final = re.compile(rb"(?<!verbosity 1\r\n)^ *flush_all +[^\r\n]", re.MULTILINE)

@@ -70,15 +70,24 @@ class InnoDBTarget:
         machine: `kvref serve` from the database.
         database: all its databases are dropped, again and again.
         version: the MySQL version whose recordings it is compared with.
+        schemas: makes the schemas again; None: as MySQL wants it.
+        script: makes the plugin's own tables; empty: in a schema that is not there.
     """
 
-    def __init__(self, machine: Machine, database: Database, version: str) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        database: Database,
+        version: str,
+        schemas: MySQLDatabase | None = None,
+        script: Sequence[str] = (),
+    ) -> None:
         self.version = version
         self._server = database
-        self._database = MySQLDatabase(database)
+        self._database = schemas or MySQLDatabase(database)
         self._process = KvrefProcess(machine)
         self._current: Conversation | None = None
-        self._schema = ["CREATE DATABASE innodb_memcache", *plugin_schema()]
+        self._schema = script or ["CREATE DATABASE innodb_memcache", *plugin_schema()]
 
     def prepare(self, conversation: Conversation) -> str:
         """Set the world up; returns "" or "closed", see `KvrefProcess.load`.

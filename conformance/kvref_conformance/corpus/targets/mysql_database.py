@@ -76,7 +76,7 @@ class MySQLDatabase:
         rows: tuple[tuple[object, ...], ...] = ()
         with closing(self._server.connect(STATEMENT_SECONDS)) as connection:
             for statement in statements:
-                rows = _rows(connection, statement)
+                rows = rows_of(connection, statement)
         return rows
 
     def fill(self, script: Iterable[str], conversation: Conversation) -> None:
@@ -90,12 +90,12 @@ class MySQLDatabase:
             SuiteError: a statement failed.
         """
         with closing(self._server.connect(STATEMENT_SECONDS)) as connection:
-            ((version,),) = _rows(connection, "SELECT VERSION()")
-            schemas = [schema for (schema,) in _rows(connection, SCHEMAS) if schema not in SYSTEM_SCHEMAS]
+            ((version,),) = rows_of(connection, "SELECT VERSION()")
+            schemas = [schema for (schema,) in rows_of(connection, SCHEMAS) if schema not in SYSTEM_SCHEMAS]
             drops = [f"DROP DATABASE `{schema}`" for schema in schemas]
             for statement in (*drops, "CREATE DATABASE test", *script, *conversation.sql):
                 try:
-                    _rows(connection, statement)
+                    rows_of(connection, statement)
                 except pymysql.err.MySQLError as error:
                     where = f"{conversation.id}: set-up on {version}"
                     raise SuiteError(f"{where}: {statement!r} failed: {error}") from error
@@ -122,7 +122,8 @@ class MySQLDatabase:
         self._connections.clear()
 
 
-def _rows(connection: Connection[Cursor], statement: str) -> tuple[tuple[object, ...], ...]:
+def rows_of(connection: Connection[Cursor], statement: str) -> tuple[tuple[object, ...], ...]:
+    """Run a statement and return its rows; raises pymysql's errors."""
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return tuple(cursor.fetchall())
