@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.case import Case, Setup, Shape, case, frames, send, send_unanswered, sql
+from kvref_conformance.case import Case, frames, send, send_unanswered, sql
 from kvref_conformance.cases.chapter import NOTHING, read
 from kvref_conformance.steps import By, Disconnect, Eventually, Pause, Reload, Sql
 
@@ -21,52 +21,6 @@ def cases(text: str) -> list[Case]:
 def steps(text: str, before: str = "") -> tuple[object, ...]:
     (made,) = cases(f"{before}\n[KV-CORE-001]\nx = [{text}]\n")
     return made.steps
-
-
-def test_a_case_is_its_conditions_and_its_steps() -> None:
-    text = f"""
-        [shared.tables]
-        usual = {{ columns = "k INT, v INT", expiry = "{{null}}" }}
-        [shared.setups]
-        colon = {{ delimiter = ":", separator = "{{null}}", others = [["x", "{{null}}"]] }}
-        [KV-CORE-001]
-        plain = [{WRITTEN}]
-        "of-${{name}}" = [{{ also = ["KV-CORE-002"], table = "usual", settings = {{ size = 4 }}, engine = "mysql" }},
-            {{ matrix = {{ "name verb" = [["a", "set"], ["b", "add"]] }} }},
-            ["${{verb}} {{k}} 0 0 ${{#name}}\\r\\n${{name}}\\r\\n", "STORED\\r\\n"],
-        ]
-        [KV-CORE-002]
-        flush = [{{ setup = "colon", bind = "m2" }}, ["flush_all\\r\\n", "OK\\r\\n"]]
-    """
-    shape = Shape("k INT, v INT", expiry=None)
-    assert cases(text) == [
-        case("plain", "KV-CORE-001", SET),
-        *(
-            case(
-                f"of-{name}",
-                "KV-CORE-001 KV-CORE-002",
-                send(f"{verb} {{k}} 0 0 1\r\n{name}\r\n", "STORED\r\n"),
-                shape=shape,
-                settings={"size": 4},
-                engine="mysql",
-            )
-            for name, verb in (("a", "set"), ("b", "add"))
-        ),
-        case(
-            "flush",
-            "KV-CORE-002",
-            send("flush_all\r\n", "OK\r\n"),
-            setup=Setup(delimiter=":", separator=None, others=(("x", None),)),
-            bind="m2",
-        ),
-    ]
-
-
-def test_the_names_of_a_matrix_that_are_apart_are_combined() -> None:
-    text = (
-        '[KV-CORE-001]\n"${a}-${b}" = [{ matrix = { a = ["x", "y"], b = [{ from = 1, to = 2 }] } }, ["${a}", "${b}"]]'
-    )
-    assert [each.id for each in cases(text)] == ["x-1", "x-2", "y-1", "y-2"]
 
 
 @pytest.mark.parametrize(
@@ -99,18 +53,6 @@ def test_a_step_is_a_list_a_table_or_a_word(written: str, made: list[object]) ->
     shared = f'[shared.steps]\nboth = [{WRITTEN}, "reload"]\n[shared.texts]\n'
     shared += 'stop = { by = "binary.texts", bare = "", full-stop = "." }'
     assert steps(written, shared) == tuple(made)
-
-
-def test_the_protocol_of_a_chapter_is_that_of_its_requests() -> None:
-    assert steps('["noop", "noop ok"], ["x", "y", { protocol = "text" }]', 'protocol = "binary"') == (
-        frames("noop", "noop ok"),
-        send("x", "y"),
-    )
-
-
-def test_a_text_is_repeated_or_joined() -> None:
-    texts = '{ texts = { line = "ab", list = { text = "${n}", each.n = [{ from = 8, to = 10 }], between = "," } } }'
-    assert steps(f'{texts}, ["${{line*3}}", "${{list}}"]') == (send("ababab", "8,9,10"),)
 
 
 @pytest.mark.parametrize(

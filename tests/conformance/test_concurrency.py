@@ -90,32 +90,8 @@ LOOK = s.Read()
 K1 = (set_("a", "k1", "1"), STORED)
 K3 = (set_("a", "k3", "3"), STORED)
 K5 = (set_("a", "k5", "5"), STORED)
-BOTH: Sight = (("k1", "1", 11), ("k3", "3", 12))
 NOTHING: Sight = ()
-
-
-def test_a_full_batch_is_seen_and_one_that_is_not_full_is_not() -> None:
-    """wbatch-020."""
-    settings = {W: 2, R: 1000}
-    held = (K1, (LOOK, NOTHING), K3, (LOOK, BOTH))
-    assert allowed(connected("mysql-8.0", **settings), *held) == 4
-    assert allowed(connected("mysql-8.0", **settings), K1, (LOOK, (("k1", "1", 11),))) == 1
-    assert allowed(connected("mysql-8.0", **settings), K1, (LOOK, NOTHING), K3, (LOOK, NOTHING)) == 3
-
-
-def test_a_failed_write_takes_the_batch_along_in_the_plugin_only() -> None:
-    """wbatch-030."""
-    settings = {W: 2, R: 1000}
-    failing = (s.Store("a", "add", "k1", "9"), NOT_STORED)
-    lost, kept = (K1, failing, K3, (LOOK, NOTHING)), (K1, failing, K3, (LOOK, BOTH))
-    assert (allowed(connected("mysql-8.0", **settings), *lost), allowed(connected("kvref", **settings), *kept)) == (
-        4,
-        4,
-    )
-    assert (allowed(connected("mysql-8.0", **settings), *kept), allowed(connected("kvref", **settings), *lost)) == (
-        3,
-        3,
-    )
+BOTH: Sight = (("k1", "1", 11), ("k3", "3", 12))
 
 
 def test_a_switch_keeps_the_count_in_the_plugin_only() -> None:
@@ -159,17 +135,6 @@ def test_a_deleted_row_is_missing_at_once_in_8_0_only(profile: str, shown: str) 
         get = (s.Get("a", ("k1",)), value("k1", "1"))
         deleted = (get, (s.Delete("b", "k1"), "DELETED\r\n"), (get[0], answer))
         assert allowed(model, *deleted) == (3 if answer == shown else 2)
-
-
-def test_a_write_waits_for_the_row_and_is_served_when_it_is_given_back() -> None:
-    """lock-100."""
-    settings = {W: 1000, R: 1000}
-    waiting = (K1, (set_("b", "k1", "2"), WAITS))
-    ends: tuple[s.Step, *tuple[Observed, ...]] = (s.Close("a", quits=True), NOTHING, CLOSES, STORED, (("k1", "1", 11),))
-    assert allowed(connected("mysql-8.0", **settings), *waiting, ends, (s.Get("b", ("k1",)), value("k1", "2"))) == 4
-    assert allowed(connected("mysql-8.0", **settings), K1, (set_("b", "k1", "2"), STORED)) == 1
-    refused: tuple[s.Step, *tuple[Observed, ...]] = (ends[0], NOTHING, CLOSES, NOT_STORED, (("k1", "1", 11),))
-    assert allowed(connected("mysql-8.0", **settings), *waiting, refused) == 2
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,12 @@ from kvref_conformance.corpus.silences import NORMAL, Silences
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.steps import AwaitReply, Send
 from kvref_conformance.wire.connection import (
-    BINARY_ANSWER,
-    BINARY_ASK,
     MAX_ANSWER_BYTES,
     MAX_SHOWN_BYTES,
     Connection,
     Reply,
     version_line,
 )
-from kvref_conformance.wire.frames import encode
 from kvref_conformance.wire.sentinels import Sentinels
 
 VERSION = b"VERSION 9.9.9\r\n"
@@ -36,15 +33,6 @@ def connect() -> Iterator[Callable[[Any], Connection]]:
     """Return a function that connects to a scripted endpoint."""
     with ExitStack() as stack:
         yield lambda server: stack.enter_context(Connection(server.address, VERSION))
-
-
-def test_a_reply_is_what_stands_before_the_sentinel(scripted: Make, connect: Connect) -> None:
-    server = scripted({b"get a": b"VALUE a 0 1\r\nx\r\nEND\r\n"})
-    assert connect(server).ask((b"get a\r\n",)) == Reply(b"VALUE a 0 1\r\nx\r\nEND\r\n")
-
-
-def test_no_reply_is_an_empty_reply(scripted: Make, connect: Connect) -> None:
-    assert connect(scripted({b"set a": b""})).ask((b"set a\r\n",)) == Reply(b"")
 
 
 def test_a_reply_may_hold_text_like_the_sentinel(scripted: Make, connect: Connect) -> None:
@@ -67,29 +55,10 @@ def test_a_version_line_that_comes_before_the_rest_does_not_end_the_answer() -> 
         assert reply.result() == Reply(VERSION + b"STORED\r\n")
 
 
-def test_an_answer_without_its_version_line_is_no_hang(scripted: Make, connect: Connect) -> None:
-    assert connect(scripted({b"version x": b"ERROR\r\n"})).ask((b"version x\r\n",), versions=1) == Reply(b"ERROR\r\n")
-
-
 def test_commands_may_come_in_pieces(scripted: Make, connect: Connect) -> None:
     server = scripted({b"get abc": b"END\r\n"})
     assert connect(server).ask((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"
     assert server.lines == [b"get abc", b"version"]
-
-
-def test_silence_is_a_hang_with_what_came_before(scripted: Make, connect: Connect) -> None:
-    server = scripted({b"get a": b"VALUE a", b"version": b""})
-    assert connect(server).ask((b"get a\r\n",), patience=0.2) == Reply(b"VALUE a", hang=True)
-
-
-def test_a_closed_connection_is_reported(scripted: Make, connect: Connect) -> None:
-    assert connect(scripted({b"quit": b"<close>"})).send_until_close((b"quit\r\n",)) == Reply(b"", closed=True)
-
-
-def test_overhearing_returns_early_answers(scripted: Make, connect: Connect) -> None:
-    server = scripted({b"set a": b"STORED\r\n"})
-    assert connect(server).send_quietly((b"set a\r\n",)) == Reply(b"STORED\r\n")
-    assert connect(server).send_quietly((b"get a",)) == Reply(b"")
 
 
 FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
@@ -166,12 +135,6 @@ def test_nobody_listening_is_reported(unused_port: int) -> None:
         version_line(("127.0.0.1", unused_port))
 
 
-def test_another_protocol_is_reported(scripted: Make) -> None:
-    server = scripted(version=b"HTTP/1.1 400 Bad Request\r\n")
-    with pytest.raises(CannotJudge, match="is not a memcached endpoint"):
-        version_line(server.address)
-
-
 def test_an_endpoint_that_hangs_up_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -185,15 +148,3 @@ def test_an_endpoint_that_hangs_up_is_reported() -> None:
         with pytest.raises(CannotJudge, match="is not a memcached endpoint"):
             version_line(listener.getsockname())
         thread.join()
-
-
-def test_a_binary_connection_ends_its_answers_with_a_noop_of_its_own() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        Connection(server.getsockname(), BINARY_ANSWER) as connection,
-    ):
-        peer, _ = server.accept()
-        with peer:
-            peer.sendall(b"answer" + BINARY_ANSWER)
-            assert connection.ask((encode("noop"),)) == Reply(b"answer")
-            assert peer.recv(100) == encode("noop") + BINARY_ASK

@@ -25,14 +25,6 @@ def files(**texts: str) -> Callable[[str], str]:
     return lambda name: texts.get(name, "")
 
 
-def test_a_row_is_found_by_case_and_by_requirement() -> None:
-    by_requirement = ROW.replace('case = "set-new"', 'requirement = "KV-CORE-002"')
-    rows = deviations.parse("a", files(a=ROW + by_requirement))
-    assert rows.of("set-new", ("KV-CORE-001",)) is rows.rows["set-new"]
-    assert rows.of("add-new", ("KV-CORE-001", "KV-CORE-002")) is rows.rows["KV-CORE-002"]
-    assert rows.of("other", ("KV-CORE-001",)) is None
-
-
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -60,13 +52,6 @@ def test_two_rows_for_one_subject_are_refused() -> None:
         deviations.parse("a", files(a=ROW + ROW))
 
 
-def test_rows_are_inherited_but_for_those_left_out() -> None:
-    other = ROW.replace("set-new", "add-new")
-    child = 'extends = "a"\nwithout = ["set-new"]\n' + ROW.replace("it does not", "otherwise")
-    rows = deviations.parse("b", files(a=ROW + other, b=child)).rows
-    assert {name: row.reason for name, row in rows.items()} == {"add-new": "it does not", "set-new": "otherwise"}
-
-
 def test_leaving_out_what_is_not_there_is_refused() -> None:
     with pytest.raises(SuiteError, match="no-such"):
         deviations.parse("b", files(a=ROW, b='extends = "a"\nwithout = ["no-such"]\n'))
@@ -91,10 +76,6 @@ def test_an_endpoint_over_sql_has_the_rows_of_its_profile_and_its_own(profile: s
     assert usual - rows.rows.keys() <= {"KV-BINLOG-007"}  # what only the plugin does
     assert rows.of("triggers-do-not-fire", ())
     assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
-
-
-def test_a_profile_that_is_kept_over_sql_too_has_no_rows_for_it() -> None:
-    assert deviations.load("kvref", "mysql").rows == {}
 
 
 def test_a_profile_that_is_kept_over_sql_has_rows_for_a_cluster_alone() -> None:
@@ -126,12 +107,6 @@ def test_releases_of_memcached_from_one_on_have_rows_of_their_own() -> None:
     assert known.without_case((case.id, case.requirements) for case in all_cases()) == []
 
 
-def test_a_row_may_say_that_its_answer_was_never_set() -> None:
-    rows = deviations.parse("a", files(a=ROW + "unset = true\n")).rows
-    assert rows["set-new"].unset
-    assert not deviations.parse("a", files(a=ROW)).rows["set-new"].unset
-
-
 CRASH = """
 [[crash]]
 requirement = "KV-RANGE-020"
@@ -149,12 +124,6 @@ reason = "it is cut"
 evidence = ["columns:type-155"]
 case = "long-value-cut-ascii"
 """
-
-
-def test_crashes_and_other_defects_load() -> None:
-    crash, defect = defects.parse(CRASH + DEFECT)
-    assert (crash.kind, crash.case, crash.conversation) == ("crash", "", (("a", "get @>z a"),))
-    assert (defect.kind, defect.case, defect.conversation) == ("truncation", "long-value-cut-ascii", ())
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,6 @@ def test_the_profile_is_what_the_endpoint_shows(scripted: Make, bind: bytes, ver
     assert found.version == version.decode().removeprefix("VERSION ").strip()
 
 
-def test_a_named_profile_is_taken_without_asking(scripted: Make) -> None:
-    server = scripted({BIND: b"ERROR\r\n"})
-    assert endpoint.find(server.where, "mysql-5.6").profile.name == "mysql-5.6"
-    assert server.lines == [b"version"]
-
-
 def test_a_wrong_profile_is_refused_before_anything_is_reached() -> None:
     with pytest.raises(
         CannotJudge,

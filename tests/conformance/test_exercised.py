@@ -7,15 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.live import target_or_skip
 from helpers.reports import HEADER
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
@@ -23,18 +20,14 @@ from kvref.specification.deviations import Deviations
 from kvref_conformance import sql as sql_of
 from kvref_conformance.case import Case, Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
 from kvref_conformance.coverage import Exercised, summary
-from kvref_conformance.coverage.configuration import PARAMETERS
-from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.judging.judge import Judge
 from kvref_conformance.judging.verdict import HOLDS, Tally
-from kvref_conformance.reports import column, html, jsonl
+from kvref_conformance.reports import html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.steps import Disconnect, Reload
-from kvref_conformance.wire.frames import REQUEST, encode
-from kvref_conformance.wire.requests import Request
 from kvref_conformance.wire.verbs import BINARY, OTHER, VERBS
 from kvref_testbed import targets
 
@@ -105,20 +98,6 @@ def test_shapes_depend_on_the_endpoint(profile: str, delimiter: str | None, word
     assert list(exercised.cells) == [("get", wanted)]
 
 
-@given(st.sampled_from(sorted(VERBS)), st.text(st.characters(max_codepoint=255), max_size=300))
-def test_every_key_has_a_shape_of_the_list(verb: str, key: str) -> None:
-    shapes = collector().naming.shapes(
-        Request(
-            verb.removeprefix(BINARY), (), (key.encode("latin-1"),), 0, 0, REQUEST if verb.startswith(BINARY) else -1
-        )
-    )
-    assert shapes
-    assert shapes <= set(ABOUT)
-    if VERBS[verb].key:
-        assert ("over 250" in shapes) == (len(key) > LONGEST)
-        assert ("non-ASCII" in shapes) == (not key.isascii())
-
-
 def states(exercised: Exercised, verb: str) -> list[tuple[str, str]]:
     return [(mapping, batch) for (name, mapping, batch) in exercised.states if name == verb]
 
@@ -152,28 +131,6 @@ def test_the_state_follows_from_what_was_sent(before: list[tuple[str, str]], wan
     assert states(exercised, "incr") == [wanted]
 
 
-def test_connections_have_states_of_their_own() -> None:
-    exercised = collector(settings={W: 3})
-    exercised.record("a", b"bind one\r\nset a 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n")
-    exercised.record("b", encode("get key=@@two"), "get ok", binary=True)
-    exercised.record("a", b"touch a 0\r\n")
-    exercised.record("b", encode("touch key=a"), binary=True)
-    exercised.record("c", b"decr a 1\r\n")
-    assert states(exercised, "touch") == [("bound", "write batch")]
-    assert states(exercised, "binary touch") == [("switched", "no batch")]
-    assert states(exercised, "decr") == [("default", "no batch")]
-
-
-def test_an_endpoint_without_mappings_has_one_state() -> None:
-    exercised = collector("memcached", settings={W: 3})
-    exercised.record("a", b"set a 0 0 1\r\nx\r\nset a 0 0 1\r\nx\r\n")
-    assert states(exercised, "set") == [("no mappings", "no batch")]
-    assert summary.as_json(exercised)["settings"] is None
-    assert summary.as_json(exercised)["states"]["possible"] == sum(
-        v.stateful and v.name != "bind" for v in VERBS.values()
-    )
-
-
 def test_a_literal_case_is_followed_step_by_step() -> None:
     steps = (
         send_unanswered("set {k} 0 0 3\r\na"),
@@ -204,21 +161,6 @@ def test_a_literal_case_is_followed_step_by_step() -> None:
     assert states(exercised, "incr") == states(exercised, "binary get") == [("default", "no batch")]
     exercised.take(case("not-held", "KV-SEQ-001", *steps, settings={W: 4}), [], NAMES)
     assert len(exercised.rows) == 1
-
-
-def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(tmp_path: Path) -> None:
-    exercised = collector(settings={W: 4})
-    exercised.record("a", b"set a 0 0 1\r\nx\r\nget a\r\n")
-    section = summary.as_json(exercised)
-    jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
-    assert json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])["exercised"] == section
-    assert column.read(tmp_path).exit_code == 2
-    html.write(tmp_path / "report.html", HEADER, Tally(), section)
-    page = " ".join((tmp_path / "report.html").read_text().split())
-    assert "key shapes</b>" in page
-    assert '<th scope="row">get</th><td>1</td><td class="deviates">0</td>' in page
-    assert "write batch: small with read batch: small, read batch: large" in page
-    assert section["settings"]["pairs"]["exercised"] == len(list(combinations(PARAMETERS, 2)))
 
 
 def test_a_run_that_sent_nothing_says_nothing(tmp_path: Path) -> None:
@@ -265,23 +207,6 @@ def test_a_run_reports_what_it_exercised_and_what_not(served: targets.Target, tm
     assert ["delimiter: other byte", "value columns: 3"] in settings["pairs"]["missing"]
     assert shown.count("\nexercised: ") == 2
     assert f"exercised: {shapes['exercised']} of {shapes['possible']} verbs x key shapes" in shown
-
-
-@pytest.mark.live
-@pytest.mark.parametrize(
-    ("only", "verb", "pair"),
-    [
-        ("KV-SEQ-001", "cas", None),
-        ("KV-SEQ-00[234]", "replace", ["value columns: 4 or more", "cas: not mapped"]),
-    ],
-)
-def test_what_is_generated_counts(
-    served: targets.Target, tmp_path: Path, only: str, verb: str, pair: list[str] | None
-) -> None:
-    section, _ = judged(served, tmp_path, "--only", only, "--examples", "20")
-    assert section["key_shapes"]["counts"][verb]
-    assert section["settings"]["configurations"] > (0 if pair is None else 5)
-    assert pair not in section["settings"]["pairs"]["missing"]
 
 
 @pytest.mark.live

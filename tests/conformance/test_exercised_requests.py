@@ -40,10 +40,6 @@ def test_text_is_taken_apart_into_requests(data: bytes, wanted: list[tuple[str, 
     assert text(data) == wanted
 
 
-def test_the_data_of_ms_is_a_command_to_whom_has_no_ms() -> None:
-    assert text(b"ms a 5\r\nget b\r\n", meta=False) == [("ms", "a"), ("get", "b")]
-
-
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [

@@ -27,17 +27,6 @@ TOUCH = [
 SET = failed("set", exchange("set k 0 0 1\r\nx\r\n", "NOT_STORED\r\n", "STORED\r\n"))
 
 
-def test_the_largest_group_is_the_first() -> None:
-    held = Verdict("kept", "storage", ("KV-CORE-041",), HOLDS)
-    first, second = grouped([SET, held, *TOUCH])
-    assert [each.case for each in first.verdicts] == ["touch-1", "touch-2"]
-    assert first.requirements() == [("KV-TOUCH-001", 2), ("KV-TOUCH-003", 1)]
-    assert first.line() == (
-        "2: `touch` receives ERROR instead of TOUCHED [KV-TOUCH-001 (2), KV-TOUCH-003], for example touch-1"
-    )
-    assert second.verdicts == (SET,)
-
-
 @pytest.mark.parametrize(
     ("conversation", "cause"),
     [

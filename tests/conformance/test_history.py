@@ -6,10 +6,8 @@ import gzip
 import json
 import re
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 
-import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 from helpers import browser
@@ -18,10 +16,9 @@ from helpers.reports import HEADER
 from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance.judging.conversation import Exchange
-from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, Tally, Verdict
 from kvref_conformance.reports import jsonl
-from kvref_conformance.reports.history import archive, forms, page
-from kvref_conformance.reports.history.cache import Cache
+from kvref_conformance.reports.history import archive, page
 from kvref_conformance.reports.history.changes import FIXED, LOST, REGRESSION, changes
 
 
@@ -80,15 +77,6 @@ def test_a_case_is_compared_with_the_last_run_that_tried_it(three_days: Path) ->
     assert found[1].before.run == runs[1]
 
 
-def test_shares_are_of_all_requirements_of_levels_and_of_keywords(three_days: Path) -> None:
-    (runs,) = archive.read(three_days).values()
-    shares = {part: (share.passed, share.judged) for part, share in runs[0].shares.items()}
-    assert shares["all"] == (2, 3)
-    assert sum(judged for part, (_, judged) in shares.items() if part in forms.conformance_levels.NAMES) == 3
-    assert sum(judged for part, (_, judged) in shares.items() if part in archive.LEVELS) == 3
-    assert runs[2].shares["all"].judged == 4  # not-run is not judged
-
-
 def test_the_page_has_regressions_first_and_needs_nothing_else(three_days: Path) -> None:
     text = (three_days / "index.html").read_text()
     assert "<script>\\r\\n" not in text
@@ -114,50 +102,12 @@ def test_the_page_works_in_a_browser(three_days: Path, tmp_path: Path) -> None:
     assert len(re.findall(r'<article [^>]*hidden=""', shown)) == 2
 
 
-def test_json_fits_its_schema(three_days: Path) -> None:
-    found = json.loads((three_days / "history.json").read_text())
-    schema = json.loads(files("kvref_conformance.reports.history").joinpath("history.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate(found)
-    (endpoint,) = found["endpoints"]
-    assert endpoint["runs"][0]["cases"] == {"holds": 1, "fails": 1, "quirk": 1}
-    assert [change["kind"] for change in endpoint["changes"]] == ["regression", "no longer judged", "fixed"]
-    for run in endpoint["runs"]:
-        assert (three_days / run["report"]).is_file()
-
-
-def test_each_level_has_a_badge_of_the_last_run_that_judged_it(tmp_path: Path) -> None:
-    folder = tmp_path / "history"
-    for day, requirement in ((1, "KV-CORE-001"), (2, "KV-MAP-001")):
-        assert (
-            history(folder, f"one={report(tmp_path / str(day), day, verdict('set-new', requirement, HOLDS))}").exit_code
-            == 0
-        )
-    (runs,) = archive.read(folder).values()
-    levels = {each.level: each for each in forms.levels(runs)}
-    assert levels["core"].tried == 1
-    badge = json.loads((folder / "badges" / "one" / "core.json").read_text())
-    assert (badge["label"], badge["color"], badge["schemaVersion"]) == ("one core", "yellow", 1)
-    assert badge["message"].startswith("incomplete, 1 passed, 0 failed, ")
-    assert badge["message"].endswith(f" not applicable, {levels['core'].applicable - 1} not-run")
-    assert "one core: incomplete" in (folder / "badges" / "one" / "core.svg").read_text()
-
-
 def test_another_profile_is_not_compared(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     for day, profile, word in ((1, "kvref", HOLDS), (2, "mysql-8.0", FAILS)):
         given = report(tmp_path / str(day), day, verdict("a", "KV-CAS-001", word), profile=profile)
         assert history(folder, f"one={given}").exit_code == 0
     assert changes(archive.read(folder)["one"]) == []
-
-
-def test_a_lost_feature_is_a_change(tmp_path: Path) -> None:
-    folder = tmp_path / "history"
-    for day, word in ((1, HOLDS), (2, UNSUPPORTED)):
-        assert (
-            history(folder, f"one={report(tmp_path / str(day), day, verdict('a', 'KV-CAS-001', word))}").exit_code == 0
-        )
-    ((change,),) = [changes(each) for each in archive.read(folder).values()]
-    assert (change.kind, change.after.verdict) == (LOST, UNSUPPORTED)
 
 
 def test_the_same_report_is_kept_once(three_days: Path, tmp_path: Path) -> None:
@@ -177,18 +127,6 @@ def test_another_report_of_the_same_second_replaces_nothing(three_days: Path, tm
     assert "give it another NAME" in refused.output
     assert {path: path.read_bytes() for path in kept_reports(three_days)} == before
     assert history(three_days, f"two={other}").exit_code == 0
-
-
-def test_nothing_is_kept_if_one_of_the_reports_is_half_written(three_days: Path, tmp_path: Path) -> None:
-    before = kept_reports(three_days)
-    whole = report(tmp_path / "whole", 5, verdict("a", "KV-CAS-001", HOLDS))
-    half = report(tmp_path / "half", 6, verdict("a", "KV-CAS-001", HOLDS)) / "report.jsonl"
-    half.write_bytes(half.read_bytes()[:-30])
-    refused = history(three_days, f"new={whole}", f"one={half}")
-    assert refused.exit_code == 2
-    assert f"{half}: not a whole report" in refused.output
-    assert "run `kvref conform --report DIR` again" in refused.output
-    assert kept_reports(three_days) == before
 
 
 def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: Path, tmp_path: Path) -> None:
@@ -211,15 +149,6 @@ def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: 
     third.with_name("twice.jsonl.gz").unlink()
     assert history(three_days).exit_code == 0
     assert (three_days / "index.html").read_bytes() != page_before
-
-
-def test_reports_are_read_once(three_days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [(run.path, run.header, run.verdicts, run.shares, run.levels) for run in archive.read(three_days)["one"]]
-    read = []
-    monkeypatch.setattr(archive, "_read", read.append)
-    (runs,) = archive.read(three_days, Cache(three_days)).values()
-    assert read == []
-    assert [(run.path, run.header, run.verdicts, run.shares, run.levels) for run in runs] == before
 
 
 @pytest.mark.parametrize(

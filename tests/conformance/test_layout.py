@@ -45,11 +45,6 @@ def test_a_missing_column_is_named_once(made: Made) -> None:
     assert problem.startswith("innodb_memcache.containers needs the columns name, db_schema")
 
 
-def test_a_missing_table_is_named(made: Made) -> None:
-    (problem,) = layout.problems(made(SCHEMA + "DROP TABLE config_options;"))
-    assert problem.startswith("innodb_memcache.config_options needs the columns name, value")
-
-
 def test_a_store_without_containers_names_the_layout(made: Made) -> None:
     with pytest.raises(CannotJudge, match=r"is not a store of kvref .*`kvref implement DIR` writes the schema"):
         made("CREATE TABLE t (a);")

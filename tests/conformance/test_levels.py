@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 from helpers.reports import HEADER
@@ -78,14 +77,6 @@ def test_a_level_is_incomplete_without_a_case_or_without_what_it_builds_on() -> 
     assert verdict(tally(cases, **{first: NOT_RUN}), "mapping").verdict == "incomplete"
 
 
-def test_a_case_for_another_database_does_not_count() -> None:
-    cases = applicable(*conformance_levels.NAMES)
-    behind = {case.id: NOT_RUN for case in cases if case.engine}
-    found = verdict(tally(cases, **behind), "batches")
-    own = [case for case in cases if level_of(case) == "batches"]
-    assert (found.verdict, found.applicable) == ("conforms", len([case for case in own if not case.engine]))
-
-
 def of_memcached(word: str = HOLDS, **others: str) -> Tally:
     """Return what a run against memcached finds, which has no mappings and no database."""
     catalogue = requirements.load()
@@ -121,28 +112,6 @@ def test_a_level_whose_defining_requirements_do_not_apply_is_not_applicable(tmp_
     )
 
 
-def test_a_level_that_is_not_applicable_is_not_shown_after_a_run_without_its_cases() -> None:
-    storage = [
-        each for each in of_memcached().verdicts if conformance_levels.of_requirements(each.requirements) == "core"
-    ]
-    assert [line.split()[2] for line in levels.lines(Tally(storage), "memcached")] == ["core:"]
-
-
-def test_a_failure_in_a_level_that_is_not_applicable_counts_in_no_other_verdict() -> None:
-    order = next(case for case in of_level("columns") if "KV-ORDER-001" in case.requirements)
-    found = {each.level: each for each in levels.verdicts(of_memcached(**{order.id: FAILS}), "memcached")}
-    assert (found["columns"].verdict, found["columns"].failed) == ("not applicable", 1)
-    assert found["binary"].verdict == "conforms"
-
-
-def test_a_level_whose_defining_feature_the_endpoint_lacks_is_not_applicable() -> None:
-    """A memcached without the binary protocol: its cases are unsupported, though the profile has them."""
-    binary = {case.id: UNSUPPORTED for case in of_level("binary")}
-    found = {each.level: each for each in levels.verdicts(of_memcached(**binary), "memcached")}
-    assert found["binary"].verdict == "not applicable"
-    assert found["core"].verdict == "conforms"
-
-
 def test_a_feature_that_the_endpoint_lacks_is_missed_only_where_it_defines_the_level() -> None:
     levels_of = conformance_levels.load()
     catalogue = requirements.load()
@@ -157,32 +126,6 @@ def test_a_feature_that_the_endpoint_lacks_is_missed_only_where_it_defines_the_l
     assert without("ranges") == "conforms"
     assert "bind" in levels_of["mapping"].defined_by
     assert without("bind") == "incomplete"
-
-
-def test_passed_failed_and_not_applicable_are_counted_apart() -> None:
-    first, second, third = (case.id for case in applicable("core")[:3])
-    found = verdict(tally(applicable("core"), **{first: FAILS, second: DEVIATES, third: QUIRK}), "core")
-    core, rest = len(applicable("core")), len(of_level("core")) - len(applicable("core"))
-    assert found.count() == f"{core - 2} passed, 1 failed, {rest} not applicable, 1 deviates"
-    several = tally(applicable("core"), **{first: FAILS})
-    several.verdicts.append(Verdict(f"{first}~2", "x", applicable("core")[0].requirements, FAILS))
-    assert verdict(several, "core").failed == 1
-
-
-def test_the_badges_say_the_verdict(tmp_path: Path) -> None:
-    found = levels.verdicts(tally(applicable("core")), "kvref")
-    levels.write_badges(tmp_path / "badges", found, "kvref")
-    assert {path.stem for path in (tmp_path / "badges").glob("*.svg")} == set(conformance_levels.NAMES)
-    core = len(applicable("core"))
-    message = f"conforms, {core} passed, 0 failed, {len(of_level('core')) - core} not applicable"
-    assert json.loads((tmp_path / "badges" / "core.json").read_text()) == {
-        "schemaVersion": 1,
-        "label": "kvref core",
-        "message": message,
-        "color": "brightgreen",
-    }
-    drawn = ET.parse(tmp_path / "badges" / "core.svg").getroot()
-    assert [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")] == ["kvref core", message]
 
 
 def test_the_reports_have_the_verdicts(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -129,15 +128,6 @@ def test_rows_tell_where_endpoints_part(three: Grid) -> None:
     assert list(three.rows[3].verdicts.values()) == [HOLDS, UNSUPPORTED, NOT_RUN]
 
 
-def test_a_change_is_the_step_at_which_they_part(three: Grid) -> None:
-    old, new, broken = three.columns
-    ((before, after, place),) = changes(three.rows[1].cases, old, new)
-    assert (before.case, place) == ("other", 1)
-    assert (before.steps[place].got, after.steps[place].got) == ("END\r\n", "VALUE z22fk 0 1\r\nx\r\nEND\r\n")
-    assert not changes(three.rows[1].cases, new, broken)  # other keys, nothing else
-    assert not changes(three.rows[3].cases, old, new)  # not tried on the second
-
-
 def test_a_longer_conversation_parts_where_the_other_ends(tmp_path: Path) -> None:
     whole = reported("z1k", SHOWN)
     one = column.read(write(tmp_path / "one", verdict("c", "KV-MAP-001", HOLDS, whole)))
@@ -166,25 +156,6 @@ def test_what_an_endpoint_says_cannot_end_the_script_of_the_page(chromium: str, 
     assert r"&lt;/script&gt;&lt;b&gt;\r\n" in browser.opened(chromium, file, tmp_path, "#KV-MAP-001")
 
 
-def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
-    bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
-    answers = {
-        "mapped": (bind, *reported("z1k", "END\r\n")),
-        "plain": reported("z2k", "END\r\n"),
-        "other": reported("z3k", SHOWN),
-    }
-    given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
-    ]
-    mapped, plain, other = given
-    assert [row.parts for row in grid([mapped, plain]).rows] == [SAME]
-    made = grid([mapped, other])
-    assert [row.parts for row in made.rows] == [ANSWERS]
-    text = markdown.upgrade(made)
-    assert "a > bind z1m1" in text
-    assert "mapped  a > get z1k\\r\\n\nmapped  a < END\\r\\n\nother   a > get z3k\\r\\n\n" in text
-
-
 def shown_conversations(made: Grid, case: str) -> dict[str, list[list[str]]]:
     """Return the conversation that the page shows for each endpoint."""
     data = json.loads(re.findall(r'<script[^>]* id="data">(.*?)</script>', chapter_page(made), re.DOTALL)[0])
@@ -193,28 +164,6 @@ def shown_conversations(made: Grid, case: str) -> dict[str, list[list[str]]]:
         for outcome in data["cases"][case]
         for name in outcome["endpoints"]
     }
-
-
-def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> None:
-    bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
-    other = replace(bind, sent="bind z4m1\r\n", allowed=("NOT_FOUND\r\n",), got="NOT_FOUND\r\n")
-    answers = {
-        "mapped": (bind, *reported("z1k", "END\r\n")),
-        "plain": reported("z2k", "END\r\n"),
-        "again": reported("z3k", "END\r\n"),
-        "unbound": (other, *reported("z4k", "END\r\n")),
-    }
-    given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
-    ]
-    conversations = shown_conversations(grid(given), "c")
-    assert {name: steps[0][1] for name, steps in conversations.items()} == {
-        "mapped": "bind z1m1\\r\\n",
-        "plain": "set z2k 0 0 1\\r\\nx\\r\\n",
-        "again": "set z2k 0 0 1\\r\\nx\\r\\n",  # the same but for keys
-        "unbound": "bind z4m1\\r\\n",
-    }
-    assert conversations["unbound"][0][2] == "NOT_FOUND\\r\\n"
 
 
 def test_what_a_hole_matches_is_the_endpoints_own(tmp_path: Path) -> None:
@@ -246,15 +195,6 @@ def written(folder: Path, made: Grid) -> Record:
     for name, text in record.files(made).items():
         (folder / name).write_text(text, encoding="utf-8")
     return Record.read(folder)
-
-
-def test_verdict_files_have_what_the_pages_show(three: Grid, tmp_path: Path) -> None:
-    read = written(tmp_path / "verdicts", three)
-    assert sorted(path.name for path in (tmp_path / "verdicts").iterdir()) == ["mapping.json", "matrix.json"]
-    assert matrix_pages.html(read) == matrix_pages.html(Record.of(three))
-    (outcome,) = read.chapters["mapping"]["cases"]["same"]
-    assert outcome["endpoints"] == ["old", "new", "broken"]
-    assert [each.get("parts") for each in read.chapters["mapping"]["cases"]["kept"]] == [None, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -312,13 +252,6 @@ def test_verdict_files_are_compared_with_the_suite(
     assert standing.main([str(tmp_path / "none")]) == 2
 
 
-def test_verdict_files_of_the_whole_suite_differ_in_nothing(tmp_path: Path) -> None:
-    verdicts = [Verdict(each.id, "c", each.requirements, HOLDS) for each in all_cases()]
-    read = Record.of(grid([column.read(write(tmp_path / "whole", *verdicts))]))
-    assert standing.differences(read) == []
-    assert standing.pending(read) == []
-
-
 def test_the_standing_files_lack_only_what_their_list_names() -> None:
     """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending.
 
@@ -370,17 +303,6 @@ def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Pat
     assert "0 requirements are answered otherwise" in markdown.upgrade(made)
     assert "get z1k" in chapter_page(made)
     assert "get z2k" in chapter_page(made)
-
-
-def test_a_report_is_read_from_its_folder_its_file_and_gzip(tmp_path: Path) -> None:
-    folder = write(tmp_path / "memcached", verdict("c", "KV-MAP-001", HOLDS))
-    zipped = tmp_path / "squeezed.jsonl.gz"
-    zipped.write_bytes(gzip.compress((folder / "report.jsonl").read_bytes()))
-    given = [str(folder), f"file={folder / 'report.jsonl'}", str(zipped)]
-    found = column.read_all(given)
-    assert [each.name for each in found] == ["memcached", "file", "squeezed"]
-    assert len({str(each.outcomes) for each in found}) == 1
-    assert found[0].about() == "VERSION 9.9.9, as kvref, over SQLite 3, 2026-01-01"
 
 
 def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -456,19 +378,6 @@ def test_the_schema_of_reports_has_the_words_of_the_suite() -> None:
     assert set(known["level"]["properties"]["verdict"]["enum"]) == set(COLORS)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"nothing\.jsonl: No such file or directory: give report\.jsonl"):
-        column.read(tmp_path / "nothing.jsonl")
-
-
-def test_a_gzip_that_was_cut_off_is_named(tmp_path: Path) -> None:
-    file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
-    zipped = tmp_path / "x.jsonl.gz"
-    zipped.write_bytes(gzip.compress(file.read_bytes())[:-20])
-    with pytest.raises(SuiteError, match="not a whole report"):
-        column.read(zipped)
-
-
 def test_the_json_is_as_its_schema_says(three: Grid) -> None:
     schema = json.loads(files("kvref_conformance.reports").joinpath("matrix.schema.json").read_text())
     made = json.loads(forms.as_json(three))
@@ -513,16 +422,6 @@ def test_levels_of_conformance_are_counted_by_endpoint(three: Grid) -> None:
     assert f"| core | {text} | " in markdown.summary(made)
 
 
-def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:
-    text = markdown.summary(three)
-    assert "| endpoint | judged | fails | deviates | not-run | holds | unsupported |" in text
-    assert "| broken | VERSION 9.9.9, as kvref, over SQLite 3, 2026-01-01 | 1 |  | 1 | 2 |  |" in text
-    assert "- **broken**: a row matches no case" in text
-    assert "**kept** fails on broken" in text
-    assert "<summary>Verdicts differ in 2 of 4 requirements</summary>" in text
-    assert "| KV-MAP-003 switch word | deviates | holds | fails |" in text
-
-
 def test_the_summary_fits_the_comment_of_a_pull_request(tmp_path: Path) -> None:
     failures = [replace(verdict(f"case-{n}", "KV-MAP-001", FAILS), text="z" * 900) for n in range(200)]
     text = markdown.summary(grid(column.read_all([str(write(tmp_path / "many", *failures))])))
@@ -558,15 +457,6 @@ def test_the_upgrade_report_has_both_answers(three: Grid) -> None:
 )
 def test_the_share_is_of_judged_requirements(verdicts: list[str], percent: str) -> None:
     assert share(verdicts).percent == percent
-
-
-def test_the_pages_have_the_share_of_each_endpoint(three: Grid) -> None:
-    index, chapter = matrix_pages.html(Record.of(three)).values()
-    whole = [three.share(column.name) for column in three.columns]
-    for each in whole:
-        assert f'title="{each.passed} of {each.judged}">{each.percent}</td>' in index
-    assert index.count('class="share"') == len(three.columns) * (1 + len(list(three.chapters())))
-    assert chapter.count('class="share"') == len(three.columns)
 
 
 def shown_lines(text: str) -> list[str]:

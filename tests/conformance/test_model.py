@@ -47,15 +47,6 @@ def stored(state: Model, key: str, value: str, flags: int = 0) -> Model:
     return state
 
 
-def test_what_was_stored_is_read_in_its_table_only() -> None:
-    state = stored(model(), "k", "one", 3)
-    assert texts(state, s.Get("a", ("k",))) == ("VALUE k 3 3\r\none\r\nEND\r\n",)
-    assert texts(state, s.Get("a", ("@@m1b.k",))) == ("VALUE @@m1b.k 3 3\r\none\r\nEND\r\n",)
-    assert texts(state, s.Get("a", ("@@q.k",))) == (END,)
-    assert state.rows_of("t1") == [("k", "one", 3)]
-    assert state.rows_of("t3") == []
-
-
 def test_a_word_binds_its_mapping_and_a_switch_word_is_no_key() -> None:
     state = stored(model(), "@@q.k", "x")
     assert state.open["a"].mapping == "q"
@@ -79,23 +70,6 @@ def test_a_cas_number_is_learnt_kept_and_never_seen_again() -> None:
     assert took(state, CAS, STORED)
     assert texts(state, CAS) == ("EXISTS\r\n",)
     assert not took(state, GETS, "VALUE k 0 1 17\r\ny\r\nEND\r\n")
-
-
-@pytest.mark.parametrize(
-    ("verb", "there", "missing"),
-    [
-        ("set", STORED, STORED),
-        ("add", NOT_STORED, STORED),
-        ("replace", STORED, NOT_STORED),
-        ("append", STORED, NOT_STORED),
-        ("prepend", STORED, NOT_STORED),
-        ("cas", "EXISTS\r\n", NOT_FOUND),
-    ],
-)
-def test_storage_verbs(verb: str, there: str, missing: str) -> None:
-    assert texts(model(), s.Store("a", verb, "k", "x")) == (missing,)
-    assert texts(stored(model(), "k", "x"), s.Store("a", verb, "k", "x")) == (there,)
-    assert texts(stored(model(), "k", "x"), s.Store("a", verb, "k", "x", silent=True)) == ("",)
 
 
 @pytest.mark.parametrize(("profile", "flags"), [("kvref", 1), ("mysql-8.0", 2)])
@@ -258,13 +232,3 @@ def test_a_command_has_a_request_and_a_reply_in_each_protocol(
     profile: str, step: s.Request, before: s.Request | None, sent: str, wanted: str
 ) -> None:
     assert spoken(profile, step, *([before] if before else [])) == (sent, (wanted,))
-
-
-def test_a_number_that_one_protocol_shows_is_sent_in_another() -> None:
-    state = model()
-    assert took(state, s.Store("a", "set", "k", "x", protocol="meta"), "HD c17\r\n")
-    swap = s.Store("a", "cas", "k", "y")
-    assert state.number(swap) == 17
-    assert took(state, swap, STORED)
-    assert not took(state, s.Get("a", ("k",), protocol="binary"), "get ok cas=17 flags=0 value=y")
-    assert took(state, s.Get("a", ("k",), protocol="binary"), "get ok cas=18 flags=0 value=y")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from kvref.errors import SuiteError
-from kvref.specification import deviations, requirements
+from kvref.specification import requirements
 from kvref.specification.requirements import Requirement
-from kvref_conformance.case import Setup
 from kvref_conformance.cases import all_cases, by_chapter
 
 GOOD = {
@@ -34,21 +31,6 @@ def only(text: str) -> Requirement:
     (chapter,) = requirements.parse({"storage": text})
     (requirement,) = chapter.requirements
     return requirement
-
-
-def test_a_good_requirement_loads() -> None:
-    (chapter,) = requirements.parse({"storage": toml()})
-    assert (chapter.name, chapter.title, chapter.about) == ("storage", "Storage", "What is stored.")
-    (requirement,) = chapter.requirements
-    assert str(requirement) == "KV-CORE-001 [MUST] `get` answers."
-    assert (requirement.chapter, requirement.area) == ("storage", "CORE")
-    assert requirement.applies_to("memcached")
-    assert (requirement.contradicts, requirement.tests, requirement.untestable) == ((), (), "")
-
-
-def test_a_quirk_names_what_it_contradicts() -> None:
-    quirk = only(toml(level='"QUIRK"', contradicts='["memcached protocol.txt: otherwise"]'))
-    assert quirk.contradicts == ("memcached protocol.txt: otherwise",)
 
 
 @pytest.mark.parametrize(
@@ -105,32 +87,3 @@ def test_every_chapter_has_cases_and_no_case_id_is_used_twice() -> None:
     assert len(ids) == len(set(ids))
     assert tuple(by_chapter()) == requirements.CHAPTERS
     assert [chapter for chapter, cases in by_chapter().items() if not cases] == []
-
-
-def test_a_deviating_requirement_is_no_option() -> None:
-    levels = {name: requirement.level for name, requirement in requirements.load().items()}
-    for profile in ("mysql-5.6", "mysql-8.0"):
-        by_case = {case.id: case.requirements for case in all_cases()}
-        for subject, row in deviations.load(profile).rows.items():
-            # Memory that was never set can break what the plugin does otherwise, a QUIRK, too.
-            allowed = {"MUST", "QUIRK"} if row.unset else {"MUST"}
-            assert {levels[name] for name in by_case.get(subject, (subject,))} <= allowed, subject
-
-
-POLICIES = {"get": 1, "set": 2, "delete": 3, "flush": 4}
-
-
-def test_a_case_of_a_requirement_on_a_policy_runs_with_that_policy() -> None:
-    """`If set_policy is innodb_only, ...` does not apply to an endpoint with another policy."""
-    seen = 0
-    for case in all_cases():
-        row = min((case.setup or Setup()).policies, default=("", *["innodb_only"] * 4))
-        for each in case.requirements:
-            statement = requirements.load()[each].statement
-            for policy, words in re.findall(r"If `(\w+)_policy` is ((?:`\w+`(?: or |, )?)+)", statement):
-                seen += 1
-                assert row[POLICIES[policy]] in re.findall(r"\w+", words), (case.id, each)
-            for words in re.findall(r"If the policies are ((?:`\w+`(?: or )?)+)", statement):
-                seen += 1
-                assert set(row[1:]) <= set(re.findall(r"\w+", words)), (case.id, each)
-    assert seen > 30

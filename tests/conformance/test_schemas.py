@@ -72,14 +72,6 @@ def test_a_value_becomes_cells_or_is_refused(value: str, kvref: object, plugin: 
         assert (found[0] if found else answer) == wanted
 
 
-def test_a_value_that_is_refused_takes_the_row_away_in_the_default_profile() -> None:
-    for profile, left in (("kvref", []), ("mysql-8.0", [("k", "abc", 5, "b", 1)])):
-        table = Table(profile)
-        assert table.store("set", "k", "a|5|b") == "STORED\r\n"
-        table.store("set", "k", "abcd|5|b")
-        assert table.rows() == left
-
-
 def test_equal_keys_are_one_row_and_long_ones_are_cut_or_missing() -> None:
     for profile, long, spelling in (
         ("kvref", "END\r\n", "abe"),
@@ -93,14 +85,6 @@ def test_equal_keys_are_one_row_and_long_ones_are_cut_or_missing() -> None:
         assert table.insert("abex", ("y", 0, ""), 1)
         assert not table.insert("ABEX", ("y", 0, ""), 1)
         assert table.reply(s.Get("a", ("abeXyz",))) == long
-
-
-def test_null_is_an_empty_part() -> None:
-    table = Table("kvref")
-    table.insert("a", (None, 7, None), None)
-    assert table.reply(s.Get("a", ("A", "b"))) == "VALUE A 0 3\r\n|7|\r\nEND\r\n"
-    assert table.reply(s.Delete("a", "a")) == "DELETED\r\n"
-    assert table.reply(s.Delete("a", "a")) == "NOT_FOUND\r\n"
 
 
 @settings(max_examples=50, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])

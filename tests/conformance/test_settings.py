@@ -14,7 +14,6 @@ pytestmark = pytest.mark.programs
 
 FOUR = {"daemon_memcached_w_batch_size": 4}
 IDLE = {INTERVAL: 2}
-Restart = Callable[[Mapping[str, int]], str | None]
 
 
 class Starts:

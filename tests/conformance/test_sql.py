@@ -69,13 +69,6 @@ def test_a_server_without_the_plugin_is_reached_through_sql(target: str, product
             assert database.over_sql() == over_sql
 
 
-def test_a_relative_sqlite_file_is_found(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(store.parent)
-    database = connect("sqlite:///s.sqlite", "8.0.33")
-    assert database.tables("config") == ["config_options"]
-    database.close()
-
-
 @pytest.mark.parametrize(
     "dsn",
     [
@@ -143,32 +136,6 @@ def content(world: World) -> tuple[list[Any], ...]:
     )
 
 
-def test_tables_and_mappings_are_made_and_taken_away(world: World) -> None:
-    before = content(world)
-    world.create()
-    assert {name for name, _ in content(world)[0]} == {"aaa", "z1234m1", "z1234m1b", "z1234m2", "z", "zzz1234"}
-    assert len(content(world)[2]) == 3
-    world.remove()
-    assert content(world) == before
-
-
-def test_a_shape_has_one_mapped_table_that_is_empty_at_each_use(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
-    before = content(world)
-    world.create()
-    shape = Shape("k VARCHAR(8) PRIMARY KEY, a INT, b INT", "a,b", flags="0", cas=None, expiry="0")
-    names = world.shaped(shape)
-    row = f"SELECT * FROM innodb_memcache.containers WHERE name = '{names['m']}'"
-    assert world.database.query(row) == [(names["m"], "test", names["t"], "k", "a,b", "0", None, "0", "PRIMARY")]
-    world.database.insert(names["t"], ("x", 1, 2))
-    assert world.shaped(shape) == names
-    assert world.database.query(f"SELECT * FROM {names['t']}") == []
-    world.configure(Setup(":"))
-    assert len(world.database.query(row)) == 1
-    world.remove()
-    assert content(world) == before
-
-
 def test_a_table_to_which_a_failed_case_has_left_references_is_replaced(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,16 +155,6 @@ def test_a_table_to_which_a_failed_case_has_left_references_is_replaced(
     assert world.shaped(shape) == other
     world.remove()
     assert content(world) == before
-
-
-def test_a_reload_moves_the_marker(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
-    world.create()
-    tables = []
-    for _ in range(3):
-        tables += world.database.query("SELECT db_table FROM innodb_memcache.containers WHERE name = 'zzz1234'")
-        world.reload()
-    assert tables == [("kvc_one_z1234",), ("kvc_two_z1234",), ("kvc_one_z1234",)]
 
 
 def test_a_configuration_is_written_and_put_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

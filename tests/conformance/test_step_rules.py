@@ -24,11 +24,3 @@ def test_the_requirements_of_a_step_are_found(request_: str, allowed: str, state
     assert stated in found
     assert len(found) <= MOST
     assert not {name for name in found if name.startswith(("KV-SEQ-", "KV-HIST-"))}
-
-
-def test_a_requirement_of_another_profile_is_not_named() -> None:
-    assert rules_of("bind x\r\n", ("NOT_FOUND\r\n",), profiles.load("memcached")) == ()
-
-
-def test_a_step_without_an_allowed_reply_has_none() -> None:
-    assert rules_of("get k\r\n", (), profiles.load("kvref")) == ()

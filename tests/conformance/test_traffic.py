@@ -23,7 +23,7 @@ from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.templates import without_placeholders
-from kvref_conformance.traffic import grouping, recorder, show
+from kvref_conformance.traffic import grouping, show
 from kvref_conformance.traffic import proxy as proxy_module
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
 from kvref_conformance.traffic.mask import Mask
@@ -83,21 +83,6 @@ def test_each_reply_belongs_to_its_command_however_bytes_are_split(
     assert dialogue.size == 0
 
 
-def test_commands_one_by_one_have_the_same_replies() -> None:
-    dialogue, found = Dialogue(), []
-    for sent, reply in TALK:
-        found += dialogue.sent(sent)
-        if reply is not None:
-            found += dialogue.received(reply)
-    assert [(each.command.data, each.reply or None) for each in found if each.command] == TALK
-
-
-def test_what_no_command_requested_has_none() -> None:
-    dialogue = Dialogue()
-    (exchange,) = dialogue.received(b"ERROR\r\n")
-    assert (exchange.command, exchange.reply) == (None, b"ERROR\r\n")
-
-
 def test_a_reply_that_was_cut_off_belongs_to_the_first_command() -> None:
     dialogue = Dialogue()
     dialogue.sent(b"get a\r\nget b\r\n")
@@ -112,16 +97,6 @@ def test_a_reply_that_was_cut_off_belongs_to_the_first_command() -> None:
 def test_what_exceeds_a_limit_is_not_recorded(data: bytes) -> None:
     with pytest.raises(NotRecordableError):
         Dialogue().sent(data)
-
-
-@given(st.lists(st.text("ab01AB:.-", min_size=1, max_size=6), min_size=2, max_size=40, unique=True))
-def test_a_mask_keeps_lengths_classes_and_differences_of_keys(keys: list[str]) -> None:
-    masked = [MASK.key(key.encode()) for key in keys]
-    assert len(set(masked)) == len(keys)
-    for key, mask in zip(keys, masked, strict=True):
-        assert len(mask) == len(key)
-        for one, other in zip(key, mask.decode(), strict=True):
-            assert (one.isdigit(), one.islower(), one.isupper()) == (other.isdigit(), other.islower(), other.isupper())
 
 
 def test_a_mask_depends_on_the_secret_and_hides_keys_and_values() -> None:
@@ -172,15 +147,6 @@ def test_a_recording_has_the_one_format_with_times_and_holes() -> None:
     assert steps[4]["send"] == {"on": "c1", "packets": ["cas k 0 0 1 {c1}\r\ny\r\n"]}
     assert steps[2] == {"send": {"on": "c1", "packets": ["set k 0 0 1 noreply\r\nx\r\n"], "quiet": True}, "at": 2.0}
     assert steps[-1] == {"hang up": {"on": "c1", "how": "close"}, "at": 99.0}
-
-
-def test_a_recording_is_written_in_parts_of_bounded_size() -> None:
-    parts = recorded([(b"get k\r\n", b"END\r\n")] * (2 * recorder.MAX_STEPS))
-    assert [len(part["steps"]) for part in parts] == [recorder.MAX_STEPS, recorder.MAX_STEPS, 1]  # type: ignore[arg-type]
-    assert [part["id"] for part in parts] == ["traffic-1", "traffic-2", "traffic-3"]
-    big = b"x" * (1 << 19)
-    sets = [(b"set k 0 0 %d\r\n%s\r\n" % (len(big), big), b"STORED\r\n")] * 5
-    assert len(recorded(sets)) == 3
 
 
 SECRETS = (b"customer17", b"Ada Lovelace", b"hunter2hunter2", b"Zm9vYmFyYmF6")

@@ -6,10 +6,8 @@ import socket
 from collections.abc import Sequence
 
 import pytest
-from click.testing import CliRunner
 
 from kvref import profiles
-from kvref.cli import main
 from kvref_conformance.traffic.modelled import BEYOND, ModelServer
 from kvref_conformance.wire.frames import decode, encode
 
@@ -117,16 +115,3 @@ def test_commands_that_the_plugin_does_not_have_are_beyond_its_model(request_: b
 @pytest.mark.parametrize(("profile", "reply"), [("kvref", ERROR), ("memcached", "END\r\n")])
 def test_the_names_of_mappings_are_not_in_a_recording(profile: str, reply: str) -> None:
     assert talk([b"get @@aaa.k\r\n"], profile) == [reply.encode()]
-
-
-@pytest.mark.parametrize(
-    ("words", "received"),
-    [
-        (["--model", "kvref"], "--model replays recorded traffic"),
-        (["--model", "no-such"], "'no-such' is not one of"),
-    ],
-)
-def test_the_model_is_for_recorded_traffic(words: list[str], received: str) -> None:
-    result = CliRunner().invoke(main, ["replay", *words])
-    assert result.exit_code == 2
-    assert received in result.output

@@ -92,16 +92,6 @@ def _of_mysql(socket: str, statements: list[str]) -> object:
         return shown if cursor.description is not None else None
 
 
-def test_declared_types_stay_as_written(world: World) -> None:
-    types = "varchar(32), char(10), int(11) unsigned, integer, mediumint, bigint(20) unsigned, blob, text, decimal(10,2), enum('a','b'), year, timestamp NULL, binary(4), bit(16)"
-    names = [f"c{n} {declared}" for n, declared in enumerate(types.split(", "))]
-    world.run(f"CREATE TABLE test.t ({', '.join(names)})")
-    assert [row[2] for row in world.plain('PRAGMA table_info("test.t")')] == [
-        "VARCHAR(32)", "CHAR(10)", "INT UNSIGNED", "INT", "MEDIUMINT", "BIGINT UNSIGNED", "BLOB", "TEXT", "DECIMAL(10, 2)",
-        "enum('a','b')", "YEAR", "TIMESTAMP", "BINARY(4)", "BIT(16)",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("version", "column", "options", "collation"),
     [
@@ -140,28 +130,10 @@ def test_statement_without_a_form_is_refused_by_name(statement: str) -> None:
         Translator("8.0.33").translate(statement)
 
 
-def test_index_is_named_after_its_table_and_itself(world: World) -> None:
-    world.run("CREATE TABLE test.t (id int PRIMARY KEY, k varchar(9) UNIQUE, v varchar(9), UNIQUE KEY Uq (v), KEY (v))")
-    names = {name for (name,) in world.plain("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")}
-    assert names == {"test.t.k", "test.t.Uq", "test.t.v"}
-
-
-def test_configuration_tables_have_plain_names_and_others_their_schema(world: World) -> None:
-    world.run("CREATE TABLE innodb_memcache.containers (name varchar(9))", "CREATE TABLE d2.t (k int)")
-    assert {name for (name,) in world.plain("SELECT name FROM sqlite_master")} == {"containers", "d2.t"}
-
-
 @pytest.mark.parametrize("options", ["ENGINE=MyISAM", "ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3"])
 def test_table_that_innodb_does_not_know_has_a_name_no_container_gives(world: World, options: str) -> None:
     assert world.run(T.replace("ENGINE=InnoDB", options), ROWS, "SELECT COUNT(*) FROM test.t") == [[2]]
     assert world.plain("SELECT 1 FROM sqlite_master WHERE name = 'test.t'") == []
-
-
-def test_trigger_acts_for_every_session_and_for_no_server(world: World) -> None:
-    world.run(*CASES["a trigger"][0][:4])
-    world.plain("""UPDATE "test.t" SET v = 'by a server'""")
-    world.on("later").execute("UPDATE test.t SET v='z' WHERE k='b'")
-    assert world.run("SELECT what FROM test.lg") == [["upd b"]]
 
 
 def test_check_is_read_and_forgotten_in_5_6(tmp_path: Path) -> None:
@@ -186,12 +158,6 @@ def test_timestamp_is_not_null_in_5_6_unless_it_says_so(tmp_path: Path, world: W
             assert not refuses
 
 
-def test_a_servers_rows_do_not_move_the_counter(world: World) -> None:
-    world.run("CREATE TABLE test.n (id int AUTO_INCREMENT PRIMARY KEY)", "INSERT INTO test.n VALUES (5)")
-    world.plain('INSERT INTO "test.n" VALUES (9)')
-    assert world.run("INSERT INTO test.n VALUES (NULL)", "SELECT * FROM test.n") == [[5], [6], [9]]
-
-
 def test_locking_read_takes_the_lock(world: World) -> None:
     world.run(T, ROWS, "BEGIN", "SELECT * FROM test.t FOR UPDATE")
     with (
@@ -199,10 +165,3 @@ def test_locking_read_takes_the_lock(world: World) -> None:
         pytest.raises(sqlite3.OperationalError, match="locked"),
     ):
         other.execute("BEGIN IMMEDIATE")
-
-
-def test_forked_translator_goes_its_own_way(world: World) -> None:
-    world.run(T)
-    fork = world.translator.fork()
-    assert fork.translate("ALTER TABLE test.t ADD x int")
-    assert not any('"x"' in sql for sql in world.translator.translate("ALTER TABLE test.t ADD y int"))
