@@ -41,23 +41,6 @@ def test_repetitions_then_settings_then_sessions_then_lines_in_turn() -> None:
     assert estimate(SCENARIO, order) == 6 * 6
 
 
-def test_servers_take_turns_and_each_repetition_begins_with_another() -> None:
-    plain = replace(SCENARIO, settings={}, sessions=(1,))
-    other = replace(PLUGIN, name="other")
-    order = arrange(plain, [PLUGIN, other], frozenset())
-    servers = [[turn.server for turn in each.turns] for each in order.rounds]
-    assert servers == [["plugin", "other", "plugin", "other"], ["other", "plugin", "other", "plugin"]]
-
-
-def test_the_open_loop_comes_after_all_of_the_closed_one() -> None:
-    order = arrange(replace(SCENARIO, rates=(0.5, 0.9)), [PLUGIN], frozenset({"plugin"}))
-    shares = [turn.share for each in order.rounds for turn in each.turns]
-    closed = shares.index(0.5)
-    assert set(shares[:closed]) == {None}
-    assert shares[closed:] == [0.5, 0.9] * closed
-    assert order.points == 3 * closed
-
-
 def test_what_a_server_cannot_do_is_reported() -> None:
     order = arrange(SCENARIO, [NATIVE], frozenset())
     assert {(turn.series.name, turn.settings.get(BATCH)) for each in order.rounds for turn in each.turns} == {

@@ -24,23 +24,11 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (REPORT / "report.jsonl").write_text(reports.text(reports.lines()))
 
 
-def test_words_without_a_name_belong_to_the_only_server() -> None:
-    found = read(endpoint=[ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=[str(REPORT)])
-    assert found == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", REPORT),)
-
-
 def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
     both = ["a=" + ONE, "b=" + OTHER]
     assert read(endpoint=both, sql=["b=" + DSN], restart=["b=B=2 ./again"], report=[f"a={REPORT}"]) == (
         PeerSpec(ONE, "a", report=REPORT),
         PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"),
-    )
-
-
-def test_destruction_is_allowed_for_every_server_or_none() -> None:
-    assert read(endpoint=["a=" + ONE, "b=" + OTHER], allow_destructive=True) == (
-        PeerSpec(ONE, "a", allow_destructive=True),
-        PeerSpec(OTHER, "b", allow_destructive=True),
     )
 
 

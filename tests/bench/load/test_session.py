@@ -128,18 +128,6 @@ def test_each_reply_is_verified(rate: float | None) -> None:
     assert result.unexpected == [(b"get k\r\n", wrong)] * 6
 
 
-def test_a_session_counts_in_the_bins_of_the_histogram(monkeypatch: pytest.MonkeyPatch) -> None:
-    for took in (1, 127, 128, 300, 65_537, 10**9):
-        recorder = Recorder(KINDS)
-        one = session.Session(session.Crowd(recorder, Lines()), repeat(Exchange(b"get k\r\n", HIT, (0,))))
-        one.connection_made(cast("asyncio.BaseTransport", Nowhere()))
-        monkeypatch.setattr(session, "perf_counter_ns", lambda: 1000)
-        one.start()
-        monkeypatch.setattr(session, "perf_counter_ns", lambda took=took: 1000 + took)
-        one.data_received(HIT)
-        assert recorder.put_away(0) == {histogram.index(took): 1}
-
-
 class Hand:
     """A clock that is set by hand."""
 
@@ -196,26 +184,6 @@ def test_what_piles_up_while_the_generator_sleeps_is_its_lag(monkeypatch: pytest
     assert seen(crowd)["intended"] == bins(900, 980, 250, 1090)
 
 
-def test_bytes_that_nobody_requested_are_kept() -> None:
-    result = measured(lambda number, line: [HIT, b"MORE\r\n"] if number == 5 else [HIT])
-    # Whether they come with the reply in front of them or behind the next request.
-    assert any(b"MORE\r\n" in reply for _, reply in result.unexpected)
-    assert sum(counts(result).values()) == 20
-    assert result.stopped is None
-
-
-def test_sessions_end_when_their_operations_are_done() -> None:
-    result = measured(lambda _, line: [HIT])
-    assert counts(result) == {"hit": 20}
-    assert result.open == 0
-
-
-def test_a_server_that_hangs_up_ends_the_point_and_what_was_measured_stays() -> None:
-    result = measured(lambda number, line: None if number == 10 else [HIT], operations=None)
-    assert counts(result) == {"hit": 10}
-    assert result.stopped == "a connection was closed by the server"
-
-
 @pytest.mark.parametrize("rate", [None, 5000.0])
 def test_a_server_that_hangs_up_before_the_first_exchange_ends_the_point(rate: float | None) -> None:
     class Late(Quiet):
@@ -233,20 +201,6 @@ def test_a_server_that_hangs_up_before_the_first_exchange_ends_the_point(rate: f
         task = Task("", Work(Keys(1), Values(), {"get": 1.0}), Clock(0.1, 0.3, rate), "", "", 0, 1)
         result = uvloop.run(worker.measure(task, plan, cast("Channel", Late())))
     assert (counts(result), result.stopped) == ({}, "a connection was closed by the server")
-
-
-@pytest.mark.parametrize("rate", [None, 5000.0])
-def test_a_server_that_hangs_up_on_one_of_many_ends_the_point(rate: float | None) -> None:
-    left = iter(range(100))
-    result = measured(lambda number, line: None if next(left, None) is None else [HIT], None, rate, sessions=8)
-    assert counts(result)["hit"] > 50
-    assert result.stopped == "a connection was closed by the server"
-
-
-def test_a_server_that_says_nothing_leaves_its_operations_open() -> None:
-    result = measured(lambda number, line: [], operations=None)
-    assert counts(result) == {}
-    assert result.open == 1
 
 
 def test_a_failure_of_the_reader_is_raised() -> None:

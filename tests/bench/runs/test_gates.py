@@ -120,11 +120,6 @@ def test_a_point_without_workers_is_marked() -> None:
     assert "no worker reported" in reasons(point)
 
 
-def test_all_reasons_are_given() -> None:
-    point = made.point(made.result(usage=BUSY, errors=1))
-    assert [each.partition(":")[0] for each in reasons(point)] == ["unexpected replies", "client saturated"]
-
-
 def test_the_series_says_what_its_work_is() -> None:
     work = {"driver": "pymemcache", "operations": 100, "protocol": "binary"}
     spec = {"kind": "load", "series": [{"name": "get", "work": work}]}

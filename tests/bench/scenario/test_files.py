@@ -37,10 +37,6 @@ def sessions(loaded: Scenario, series: Series) -> tuple[int, ...]:
     return series.sessions or loaded.sessions
 
 
-def test_every_experiment_has_its_scenario() -> None:
-    assert scenario.names() == EXPERIMENTS
-
-
 @pytest.mark.parametrize(("name", "scale"), every())
 def test_each_loads_and_can_be_planned(name: str, scale: str) -> None:
     loaded = scenario.load(name, scale)
@@ -74,39 +70,6 @@ def starts(loaded: Scenario, series: Series) -> int:
     for values in (loaded.settings if series.settings is None else series.settings).values():
         count *= len(values)
     return count
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_intervals_need_five_repetitions(name: str) -> None:
-    for scale in ("laptop", "full"):
-        assert scenario.load(name, scale).repetitions >= 5
-
-
-def test_full_is_what_was_published() -> None:
-    memslap = scenario.load("memslap-set", "full")
-    assert memslap.sessions == (4, 8, 16, 32, 64, 128, 256)
-    assert (memslap.table.keys.count, memslap.table.keys.length, memslap.table.values.sizes) == (
-        5_000_000,
-        100,
-        (400, 400),
-    )
-    assert (memslap.series[0].work.operations, memslap.cooldown, memslap.fresh) == (100_000, 120, True)
-    assert scenario.load("set-vs-sproc", "full").sessions == (8, 32, 128, 512)
-    assert scenario.load("get-vs-select", "full").sessions == (8, 32, 128, 512)
-    users = scenario.load("random-user-capacity", "full")
-    assert max(users.sessions) == 64
-    assert {series.work.operations for series in users.series} == {100_000}
-    assert scenario.load("ro-1m-int", "full").table.keys.count == 1_000_000
-
-
-def test_both_legs_of_a_comparison_share_their_round() -> None:
-    """What is measured under the same settings is measured in turn."""
-    for name in ("ro-1m-int", "random-user-capacity", "set-vs-sproc", "get-vs-select"):
-        loaded = scenario.load(name)
-        legs = {series.over: series for series in reversed(loaded.series)}
-        assert legs["memcached"].settings == legs["sql"].settings
-        assert sessions(loaded, legs["memcached"]) == sessions(loaded, legs["sql"])
-        assert legs["memcached"].work.keys == legs["sql"].work.keys
 
 
 def test_each_file_says_why() -> None:

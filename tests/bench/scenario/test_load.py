@@ -61,20 +61,6 @@ def load(folder: Path, content: str, scale: str = "laptop", *overrides: str) -> 
     return scenario.load(str(path), scale, overrides)
 
 
-def test_a_file_with_its_defaults(tmp_path: Path) -> None:
-    loaded = load(tmp_path, GOOD)
-    assert (loaded.name, loaded.sessions, loaded.measure, loaded.hits, loaded.repetitions) == (
-        "mine",
-        (1, 2),
-        1,
-        1.0,
-        5,
-    )
-    assert loaded.table.keys == Keys(50, length=12)
-    assert [series.work.protocol for series in loaded.series] == ["text", "text", "mysql"]
-    assert {series.work.mapping for series in loaded.series} == {"default"}
-
-
 def test_a_scale_changes_what_it_names(tmp_path: Path) -> None:
     assert [series.name for series in load(tmp_path, GOOD, "small").series] == ["get"]
     full = load(tmp_path, GOOD, "full")
@@ -110,17 +96,6 @@ def test_values_set_by_hand(tmp_path: Path, override: str, path: str, value: obj
     for part in path.split("."):
         found = found[int(part)] if part.isdigit() else getattr(found, part)
     assert found == value
-
-
-def test_the_hash_is_of_all_that_was_requested(tmp_path: Path) -> None:
-    hashes = {
-        load(tmp_path, GOOD).sha256,
-        load(tmp_path, GOOD, "full").sha256,
-        load(tmp_path, GOOD, "laptop", "measure=2").sha256,
-        load(tmp_path, GOOD + "# another\n").sha256,
-    }
-    assert len(hashes) == 4
-    assert load(tmp_path, GOOD).sha256 in hashes
 
 
 def test_keys_of_a_file_next_to_the_scenario(tmp_path: Path) -> None:

@@ -20,11 +20,6 @@ def test_forms(dsn: str, read: tuple[object, ...]) -> None:
     assert login.parse(dsn, {}) == login.Login(*read)  # type: ignore[arg-type]
 
 
-def test_the_password_may_stand_in_the_environment() -> None:
-    assert login.parse("mysql://bench@db/", {"KVREF_MYSQL_PASSWORD": "pw"}).password == "pw"
-    assert login.parse("mysql://bench:own@db/", {"KVREF_MYSQL_PASSWORD": "pw"}).password == "own"
-
-
 @pytest.mark.parametrize(
     "dsn",
     [

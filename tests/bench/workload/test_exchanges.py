@@ -12,9 +12,6 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.records import Exchange
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.workload import plan_of
-from kvref_bench.workload.binary import Binary
-from kvref_bench.workload.commands import Item
-from kvref_bench.workload.text import Text
 
 from .player import task
 
@@ -33,23 +30,6 @@ def test_the_same_task_sends_the_same() -> None:
     assert sent(WORK, 100) != sent(WORK, 100, worker=1, workers=2)
 
 
-def test_sessions_repeat_one_pool_and_begin_apart() -> None:
-    work = replace(WORK, sessions=4)
-    first = sent(work, 64)
-    assert sent(work, 192) == first * 3
-    for session in range(1, 4):
-        mine = sent(work, 64, session)
-        assert mine == first[session * 16 :] + first[: session * 16]
-        assert mine[0] is not first[0]
-
-
-def test_a_pool_is_made_of_keys_not_of_exchanges() -> None:
-    exchanges = sent(replace(WORK, depth=4, multiget=2), 16)
-    assert exchanges[:8] == exchanges[8:]
-    assert exchanges[0] != exchanges[1]
-    assert {len(each.kinds) for each in exchanges} == {8}
-
-
 @pytest.mark.parametrize("protocol", ["text", "binary"])
 def test_an_expected_reply_is_complete_and_no_part_of_it_is(protocol: Any) -> None:
     verbs = dict.fromkeys(("get", "set", "incr", "decr", "delete", "touch"), 1.0)
@@ -65,29 +45,10 @@ def test_operations_are_commands() -> None:
     assert len(sent(replace(OWN, operations=300, sessions=2), 10**6)) == 300
 
 
-def test_own_keys_are_the_same_whether_made_before_or_while_the_clock_runs() -> None:
-    ahead = sent(replace(OWN, operations=90, pool=1000), 100)
-    assert ahead == sent(replace(OWN, operations=90, pool=1), 100) == sent(replace(OWN, pool=40), 90)
-    assert len(set(ahead)) == 90
-
-
 def test_own_keys_of_workers_do_not_meet() -> None:
     work = replace(OWN, operations=40, sessions=5)
     mine = [each for worker in range(2) for session in range(3 - worker) for each in sent(work, 99, session, worker, 2)]
     assert len(set(mine)) == len(mine) == 200
-
-
-def test_sessions_apart_repeat_a_pool_of_their_own() -> None:
-    work = replace(WORK, keys=replace(WORK.keys, apart=True), sessions=4)
-    mine = [sent(work, 64, session, worker, 2) for worker in range(2) for session in range(2)]
-    assert all(each[:32] == each[32:] for each in mine)
-    assert len({each for one in mine for each in one}) == sum(len(set(one)) for one in mine)
-
-
-def test_verbs_are_drawn_by_weight() -> None:
-    plan = plan_of(task(replace(WORK, verbs={"get": 3.0, "set": 1.0}, pool=20_000)))
-    verbs = [plan.kinds[kinds[0]].verb for _, _, kinds in islice(plan.exchanges(0), 20_000)]
-    assert abs(verbs.count("set") / 20_000 - 0.25) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -119,16 +80,6 @@ def test_what_does_not_go_together_is_reported(change: dict[str, Any], words: st
     with pytest.raises(BenchError) as error:
         plan_of(task(replace(WORK, **change)))
     assert words in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("codec", "expiry"), [(Text(3600), b" 0 3600 5\r\n"), (Binary(3600), b"\0\0\0\0\0\0\x0e\x10key")]
-)
-def test_storage_commands_have_the_expiry(codec: Text | Binary, expiry: bytes) -> None:
-    item = Item(b"key", b"value", there=True)
-    for verb in ("set", "add", "replace"):
-        assert expiry in codec.ask(verb, [item])[0]
-    assert expiry not in codec.ask("get", [item])[0]
 
 
 def test_nobody_listens() -> None:

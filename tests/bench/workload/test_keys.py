@@ -54,24 +54,6 @@ def test_int_keys_begin_at_one() -> None:
     assert list(table_keys(Keys(3, shape="int"))) == [b"1", b"2", b"3"]
 
 
-def test_draws_depend_on_seed_worker_and_session_alone() -> None:
-    keys = Keys(COUNT)
-    assert drawn(keys) == drawn(keys)
-    others = [drawn(keys, seed=1), drawn(keys, worker=1), drawn(keys, session=1), drawn(keys, first=1)]
-    assert all(other != drawn(keys) for other in others)
-
-
-def test_uniform_draws_every_key_about_as_often() -> None:
-    counts = np.bincount(drawn(Keys(COUNT)), minlength=COUNT)
-    # Chi square with 999 degrees of freedom: mean 999, deviation 45.
-    assert abs(((counts - 100) ** 2 / 100).sum() - 999) < 4 * 45
-
-
-def test_sequential_walks_on_and_begins_again() -> None:
-    assert drawn(Keys(5, distribution="sequential"), amount=7) == [0, 1, 2, 3, 4, 0, 1]
-    assert drawn(Keys(100, distribution="sequential"), amount=3, worker=2) == [6, 7, 8]
-
-
 @pytest.mark.parametrize("theta", [0.5, 0.99, 1.2])
 def test_zipf_draws_by_rank(theta: float) -> None:
     counts = Counter(drawn(Keys(COUNT, distribution="zipf", parameters={"theta": theta})))
@@ -81,32 +63,11 @@ def test_zipf_draws_by_rank(theta: float) -> None:
     assert np.all(np.abs(found - wanted[:10]) < 5 * np.sqrt(wanted[:10]))
 
 
-def test_hot_keys_of_zipf_are_not_adjacent_and_the_same_for_all_workers() -> None:
-    keys = Keys(COUNT, distribution="zipf")
-    hot = [number for number, _ in Counter(drawn(keys)).most_common(5)]
-    assert min(abs(one - other) for one in hot for other in hot if one != other) > 50
-    assert {number for number, _ in Counter(drawn(keys, worker=1)).most_common(3)} == set(hot[:3])
-
-
-def test_scattering_zipf_reaches_every_key() -> None:
-    for count in (1, 2, 3, 10, 999, 1000):
-        numbers = drawn(Keys(count, distribution="zipf", parameters={"theta": 0.01}))
-        assert set(numbers) == set(range(count))
-
-
 @pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf"])
 def test_a_share_of_the_draws_names_missing_keys(distribution: str) -> None:
     numbers = np.array(drawn(Keys(COUNT, distribution=distribution, missing=0.25)))  # type: ignore[arg-type]
     assert abs((numbers >= COUNT).mean() - 0.25) < 0.01
     assert numbers.max() < 2 * COUNT
-
-
-def test_own_keys_are_nobody_elses_and_not_in_the_table() -> None:
-    keys = Keys(COUNT, distribution="own")
-    of_all = [drawn(keys, session=session, amount=50, first=first) for session in range(4) for first in (0, 50)]
-    numbers = [number for each in of_all for number in each]
-    assert len(set(numbers)) == len(numbers) == 400
-    assert set(numbers) == set(range(COUNT, COUNT + 400))
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf"])

@@ -103,11 +103,6 @@ def test_text_with_a_wrong_value_among_right_ones() -> None:
     assert requests.read(BLOCK[ONE] + wrong + b"END\r\nSTORED\r\n") == (["hit", "error", "stored"], (wrong,))
 
 
-def test_cas_numbers_of_gets_are_read_over() -> None:
-    requests = Asked(Text(), ("gets", [ONE, TWO]))
-    assert requests.read(BLOCK[TWO].replace(b" 9", b" 9 77") + b"END\r\n") == (["miss", "hit"], ())
-
-
 def kq(item: Item, place: int, **fields: int) -> bytes:
     return frame(REPLY, GETKQ, item.name, bytes(4), item.value, opaque=place, **fields)
 

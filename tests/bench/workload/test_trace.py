@@ -13,7 +13,6 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario import load
 from kvref_bench.workload import plan_of
-from kvref_bench.workload.keys import key, table_keys
 from kvref_bench.workload.trace import read_trace
 from kvref_bench.workload.values import value
 
@@ -65,25 +64,6 @@ def test_requests_are_sent_in_the_order_of_the_trace(trace: Path) -> None:
 def test_workers_go_on_where_the_one_before_ends(trace: Path) -> None:
     parts = [sent(work(trace, pool=2, sessions=2), 2, worker, 2) for worker in range(2)]
     assert parts[0] + parts[1] == sent(work(trace), 4)
-
-
-def test_keys_are_stored_once_with_values_of_their_largest_size(trace: Path) -> None:
-    made = work(trace)
-    assert list(table_keys(made.keys)) == [b"alpha", b"beta", b"a,b"]
-    assert [key(made.keys, number) for number in range(3)] == [b"alpha", b"beta", b"a,b"]
-    assert [len(value(made.values, name)) for name in (b"alpha", b"beta", b"a,b")] == [10, 300, 0]
-
-
-def test_a_trace_in_gzip_is_the_same(trace: Path, tmp_path: Path) -> None:
-    zipped = tmp_path / "trace.csv.gz"
-    zipped.write_bytes(gzip.compress(trace.read_bytes()))
-    one, other = read_trace(str(trace)), read_trace(str(zipped))
-    assert (one.keys, one.sizes, one.verbs, one.numbers.tolist()) == (
-        other.keys,
-        other.sizes,
-        other.verbs,
-        other.numbers.tolist(),
-    )
 
 
 @pytest.mark.parametrize(

@@ -32,21 +32,3 @@ def test_a_value_of_several_columns_has_a_part_for_each(columns: int) -> None:
         parts = made.split(b"|")
         assert len(parts) == columns
         assert all(part.isalnum() for part in parts)
-
-
-def test_a_value_is_that_of_its_key() -> None:
-    values = Values((30, 200))
-    assert [value(values, name) for name in NAMES[:99]] == [value(values, name) for name in NAMES[:99]]
-    assert value(Values((20, 20)), b"a") == b"29e562464e46497empYB"
-
-
-def test_a_range_is_drawn_evenly() -> None:
-    counts = np.bincount(sizes(Values((10, 19))))[10:]
-    assert len(counts) == 10
-    assert np.all(np.abs(counts - 2000) < 5 * np.sqrt(2000))
-
-
-def test_numbers_can_be_counted() -> None:
-    made = [value(Values((1, 30), form="number"), name) for name in NAMES[:1000]]
-    assert all(each.isdigit() and str(int(each)).encode() == each and int(each) < 10**18 for each in made)
-    assert len(set(made)) > 900

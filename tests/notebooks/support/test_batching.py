@@ -18,13 +18,6 @@ def points(batches: tuple[int, ...] = (1, 100)) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-def test_the_surface_has_the_log_down_and_the_batch_across() -> None:
-    rates = batching.surface(points())
-    assert rates.index.tolist() == ["off", "on"]
-    assert rates.columns.tolist() == [1, 100]
-    assert rates.to_numpy().tolist() == [[102, 10_200], [51, 5_100]]
-
-
 def test_the_cost_of_the_log_is_a_ratio_in_pairs() -> None:
     rows = batching.cost(points(), ["label", batching.W_BATCH])
     assert rows["ratio"].tolist() == [0.5, 0.5]
