@@ -287,6 +287,7 @@ class OpenBatches:
                 reply = await replied
             else:
                 reply = command.reply
+            session.settle()
             row = task.work.rows.locked_row(task.word) if isinstance(task.word, bytes) else None
             if identified and transaction.open and row is not None:
                 self._locks.identify(transaction, row)
