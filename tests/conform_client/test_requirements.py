@@ -8,13 +8,12 @@ from collections import Counter
 import pytest
 
 from kvref_conformance.clients import binary, text
-from kvref_conformance.clients.binary import Frame
 from kvref_conformance.clients.faults import Fault
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.requirements import ALLOWED, LEVELS, PROTOCOLS, RIGHT, Requirement, load
 from kvref_conformance.clients.store import Item, Store
 from kvref_conformance.clients.tls import CERTIFICATES, RECORDS
-from kvref_conformance.wire.frames import HEADER, frames
+from kvref_conformance.wire.frames import HEADER
 
 REQUIREMENTS = load()
 
@@ -113,24 +112,6 @@ def test_the_binary_server_is_honest(opcode: int, more: dict[str, bytes], status
     assert reply[HEADER.size + extras :] == value
 
 
-@pytest.mark.parametrize(
-    ("fault", "reply"),
-    [
-        (Fault(change=({"unit": 0, "length": "9"},)), b"VALUE a 0 9\r\none\r\nVALUE b 0 3\r\ntwo\r\nEND\r\n"),
-        (Fault(order=(1, 0)), b"VALUE b 0 3\r\ntwo\r\nVALUE a 0 3\r\none\r\nEND\r\n"),
-        (Fault(remove=(0,)), b"VALUE b 0 3\r\ntwo\r\nEND\r\n"),
-        (Fault(copy={"unit": 0, "at": 0, "key": "z"}, keep=13), b"VALUE z 0 3\r\n"),
-        (Fault(put={"at": 1, "text": "X\r\n"}), b"VALUE a 0 3\r\none\r\nX\r\nVALUE b 0 3\r\ntwo\r\nEND\r\n"),
-        (Fault(text="X\r\n", after="Y\r\n"), b"X\r\nY\r\n"),
-        (Fault(text="X\r\n", twice=True), b"X\r\nX\r\n"),
-        (Fault(silent=True), b""),
-    ],
-)
-def test_a_fault_changes_the_reply(fault: Fault, reply: bytes) -> None:
-    items = {b"a": Item(b"one"), b"b": Item(b"two")}
-    assert served(text, b"get a b\r\n", items, fault) == reply
-
-
 def gate(sent: list[bytes], credentials: tuple[str, str]) -> list[bytes]:
     """Return the reply to each command of a connection that requires authentication."""
     one, replies = Gate(credentials), []
@@ -160,16 +141,3 @@ def test_a_binary_connection_is_open_after_its_credentials() -> None:
     sent = [request(0x20, b""), get, plain[0], get, request(0x21, b"LOGIN", value=b"\0u\0word"), plain[1], get]
     statuses = [HEADER.unpack_from(each)[5] for each in gate(sent, ("u", "word"))]
     assert statuses == [0, 0x20, 0x20, 0x20, 0x20, 0, 0]
-
-
-def test_opaques_are_exchanged_only_between_frames_with_keys() -> None:
-    fault = Fault(change=({"unit": 0, "opaque_of": 1}, {"unit": 1, "opaque_of": 0}))
-    for keys, opaques in (((b"a", b"b"), [b"2222", b"1111"]), ((b"", b""), [b"1111", b"2222"])):
-        units = [Frame(0x0D, each, key=key) for each, key in zip((b"1111", b"2222"), keys, strict=True)]
-        sent = b"".join(fault.segments(units))
-        assert [frame.opaque for frame in frames(sent)] == opaques
-
-
-def test_opaques_of_missing_frames_leave_a_reply_honest() -> None:
-    fault = Fault(change=({"unit": 0, "opaque_of": 1},))
-    assert not fault.fits([Frame(0x0D, b"1111", key=b"a")])

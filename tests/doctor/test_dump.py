@@ -124,15 +124,3 @@ def test_a_dump_without_rows(tmp_path: Path) -> None:
     (tmp_path / "x.sql").write_text(f"USE innodb_memcache;\n{text}")
     found = CliRunner().invoke(main, ["doctor", str(tmp_path / "x.sql")])
     assert (found.exit_code, "has no row of innodb_memcache: make it without --no-data" in found.output) == (2, True)
-
-
-def test_no_dump(tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    missing = run(main, ["doctor", str(tmp_path / "none.sql")])
-    assert (missing.exit_code, "No such file" in missing.output) == (2, True)
-    (tmp_path / "bytes.sql").write_bytes(bytes(range(256)) * 9)
-    for text in ("", "SELECT 1;"):
-        (tmp_path / "text.sql").write_text(text)
-        for name in ("text.sql", "bytes.sql"):
-            found = run(main, ["doctor", str(tmp_path / name)])
-            assert (found.exit_code, "the dump has no table innodb_memcache.containers" in found.output) == (2, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.doctor.dump.script import Script, Server, Statement, is_cut, server_of
+from kvref.doctor.dump.script import Script, Server, Statement, server_of
 
 MYSQL, MARIADB = Server(), Server((10, 11, 6), mariadb=True)
 
@@ -98,19 +98,3 @@ def test_comments_of_a_version(dump: str, of_mysql: list[str], of_mariadb: list[
 )  # fmt: skip
 def test_the_server_that_a_dump_is_of(dump: str, server: Server) -> None:
     assert server_of(dump) == server
-
-
-def test_what_a_comment_says_of_the_database() -> None:
-    found = read("-- Host: localhost    Database: shop\nA;B;\n-- Host: localhost\n-- Database: `a``b`\nC;")
-    assert found == [Statement("A", 2, "shop"), Statement("B", 2), Statement("C", 5, "a`b")]
-
-
-def test_what_a_program_wrote_into_the_dump() -> None:
-    script = Script("mysqldump: Got error: 2013\nA;\nmysqldump: no end;\n", Server(), needs_rows)
-    assert [each.text for each in script] == ["A"]
-    assert script.messages == ["mysqldump: Got error: 2013", "mysqldump: no end;"]
-
-
-def test_a_dump_that_mysqldump_did_not_finish() -> None:
-    begun = "-- MySQL dump 10.13  Distrib 8.0.33\nA;\n"
-    assert (is_cut(begun), is_cut(f"{begun}-- Dump completed on 2026-01-01\n"), is_cut("A;")) == (True, False, False)

@@ -78,15 +78,6 @@ def test_a_bad_row_is_named_with_its_fault_and_its_cure(
     assert "'bad' unusable" in shown
 
 
-def test_all_rows_usable(tmp_path: Path) -> None:
-    record = examined(configured(tmp_path, {"default": {}, "aaa": {}}))
-    assert (record["exit_code"], record["refused"], record["default"]) == (0, "", "'default', by its name")
-    assert [(row["name"], row["default"]) for row in record["rows"]] == [("default", True), ("aaa", False)]
-    columns = record["rows"][0]["columns"]
-    assert (columns["key"]["declared"], columns["key"]["collation"]) == ("VARCHAR(32)", "utf8mb4_0900_ai_ci")
-    assert [each["name"] for each in columns["unmapped"]] == ["w", "b", "x", "n", "d"]
-
-
 def test_what_only_kvref_does_otherwise(tmp_path: Path) -> None:
     virtual = "CREATE TABLE g (k VARCHAR(9) PRIMARY KEY, v TEXT, g TEXT AS (v || '!') VIRTUAL)"
     rows = {
@@ -294,15 +285,6 @@ def test_options(tmp_path: Path, sql: str, features: set[str], starts: bool) -> 
     assert bool(crashes) is any("null" in feature for feature in features)
 
 
-def test_no_usable_row(tmp_path: Path) -> None:
-    record = examined(configured(tmp_path, {"default": {"db_table": "nope"}}))
-    assert record["refused"] == record["kvref_refused"] == "no row of containers can be used"
-    assert "KV-CONT-023" in ids(record["findings"])
-    (tmp_path / "empty").mkdir()
-    empty = examined(configured(tmp_path / "empty", {}))
-    assert (empty["exit_code"], empty["default"]) == (1, "none: containers is empty")
-
-
 @pytest.mark.parametrize(
     ("profile", "level", "gets"), [("kvref", 1, "show committed rows only"), ("mysql-8.0", 0, "also show what others")]
 )
@@ -312,24 +294,6 @@ def test_what_gets_show_by_default(tmp_path: Path, profile: str, level: int, get
     shown = " ".join(doctor("--store", f"sqlite:///{file}", "--profile", profile).stdout.split())
     assert f"gets {gets}" in shown
     assert f"by default (innodb_api_trx_level={level})" in shown
-
-
-def test_nothing_to_look_at(tmp_path: Path) -> None:
-    missing = doctor("--store", f"sqlite:///{tmp_path / 'none.sqlite'}")
-    assert (missing.exit_code, "there is no such file" in missing.output) == (2, True)
-    assert not (tmp_path / "none.sqlite").exists()
-    (tmp_path / "text.sqlite").write_text("no database, but long enough to be read as one" * 20)
-    assert "file is not a database" in doctor("--store", f"sqlite:///{tmp_path / 'text.sqlite'}").output
-    sqlite3.connect(tmp_path / "bare.sqlite").execute("CREATE TABLE t (k)").connection.close()
-    bare = doctor("--store", f"sqlite:///{tmp_path / 'bare.sqlite'}")
-    assert (bare.exit_code, "create the tables with `kvref init`" in bare.output) == (2, True)
-    for arguments in (
-        [],
-        ["--store", "redis://x"],
-        ["--store", "sqlite:///x", "y.sql"],
-        ["x", "--profile", "memcached"],
-    ):
-        assert doctor(*arguments).exit_code == 2, arguments
 
 
 def test_the_file_is_not_touched_and_the_report_is_written(tmp_path: Path) -> None:

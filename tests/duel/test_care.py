@@ -76,28 +76,6 @@ def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> No
     assert exclusions.are_safe([step], frozenset())
 
 
-def test_offsets_count_from_the_first_part_and_are_unknown_behind_a_cas_number() -> None:
-    rule = frozenset({exclusions.ADDRESS_OF_NEXT_WORD})
-    first, rest = "get a67890", "12345 @@m.k\r\n"
-    assert not exclusions.are_safe([Send((first, rest), ())], rule)
-    assert exclusions.are_safe([Send((rest,), ())], rule)
-    assert not exclusions.are_safe(
-        [request("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
-    )
-
-
-def test_an_upper_bound_is_kept_out_over_a_secondary_index_only() -> None:
-    rule = frozenset({exclusions.UPPER_BOUND})
-    assert not exclusions.is_safe(b"get @<z\r\n", rule, secondary=True)
-    assert exclusions.is_safe(b"get @<z\r\n", rule)
-
-
-def test_every_byte_of_the_delimiter_ends_a_name() -> None:
-    rule = frozenset({exclusions.DELIMITERS_AFTER})
-    assert not exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"ab")
-    assert exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"b")
-
-
 def test_flush_all_waits_for_the_other_connections() -> None:
     rule = frozenset({exclusions.FLUSH_DURING_READS})
     read, flush, close = (

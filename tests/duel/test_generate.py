@@ -79,26 +79,6 @@ def test_a_world_can_be_made_on_sqlite_and_has_a_mapping(seed: int, number: int,
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number: int) -> None:
-    for container in world_of(seed, number, CONFIGURATIONS["mysql-5.6"]).usable:
-        table = container.table
-        assert table is not None
-        for column in container.values:
-            assert column.kind != "integer" or column.type in {
-                "BIGINT UNSIGNED",
-                "TINYINT",
-                "SMALLINT",
-                "INT",
-                "BIGINT",
-            }
-        for column in table.columns:
-            assert column.nullable or column.name == "k" or "UNSIGNED" not in column.type
-        assert container.key.kind != "integer" or not container.key.nullable
-        width = container.key.width or 0
-        assert width * {"latin1": 1, "ascii": 1, "utf8": 3, "utf8mb4": 4}[container.key.charset("5.6.14")] <= 767
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("plugin", CONFIGURATIONS)
 def test_every_kind_of_thing_is_drawn(plugin: str) -> None:

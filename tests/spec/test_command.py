@@ -37,10 +37,6 @@ def test_one_requirement_is_shown_with_everything() -> None:
     assert re.search(r"mysql-8\.0 +deviates: the rest of the line", shown("KV-PARSE-014"))
 
 
-def test_a_quirk_names_its_contradiction() -> None:
-    assert "contradicts" in shown("KV-EXP-004")
-
-
 def test_a_crash_is_shown_with_whose_it_is() -> None:
     assert re.search(r"crash +mysql-5\.6: a get or storage verb with such a word ends the server", shown("KV-MAP-042"))
 
@@ -49,12 +45,6 @@ def test_without_arguments_the_chapters_are_counted() -> None:
     text = shown()
     assert all(name in text for name in requirements.CHAPTERS)
     assert str(sum(each.level == "MUST" for each in requirements.load().values())) in text
-
-
-def test_the_list_is_a_line_a_requirement() -> None:
-    lines = shown("--list").splitlines()
-    assert lines[0] == "KV-CORE-001 MUST set"
-    assert len(lines) == len(requirements.load())
 
 
 @pytest.mark.parametrize(

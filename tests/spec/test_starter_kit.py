@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from kvref import collations
 from kvref.cli import main
 from kvref.specification import conformance_levels
-from kvref.specification.starter_kit import SCHEMAS, SCRIPTS, starter_files
+from kvref.specification.starter_kit import starter_files
 from kvref_conformance.sql import connect, layout
 
 
@@ -26,16 +26,6 @@ def implement(*arguments: str) -> Result:
 def kit(tmp_path: Path) -> Path:
     assert implement(str(tmp_path / "kit"), "--profile", "mysql-8.0").exit_code == 0
     return tmp_path / "kit"
-
-
-def test_the_kit_has_every_file(kit: Path) -> None:
-    written = {path.relative_to(kit).as_posix() for path in kit.rglob("*") if path.is_file()}
-    assert written == {"README.md", "ci.yml", "collations.json", *SCRIPTS, *SCHEMAS.values()}
-    readme = (kit / "README.md").read_text()
-    assert all(f"`{name}`" in readme for name in (*(written - {"README.md"}), *conformance_levels.NAMES))
-    assert "PROFILE" not in readme
-    assert "--profile mysql-8.0" in readme
-    assert all((kit / name).stat().st_mode & 0o111 for name in SCRIPTS)
 
 
 def test_the_schema_is_the_one_that_the_judge_expects(kit: Path) -> None:

@@ -26,11 +26,6 @@ def played(got: list[Json], began: float) -> Played:
     return Played("", tuple(Observed(each, began, began + 0.1) for each in got), None, late=False)
 
 
-def test_what_is_equal_stays_plain() -> None:
-    got: list[Json] = ["VALUE AA 8 12 77\r\nHELLO, HELLO\r\nEND\r\n", {"rows": [["AA", 77]]}]
-    assert joined([Recorded(AwaitReply((), "a", 0.0)), SELECT], got, got, ("UPDATE test.demo_test SET c4 = 77",)) == got
-
-
 def test_cas_numbers_are_numbered_by_their_first_answer() -> None:
     one: list[Json] = ["VALUE k 0 1 5\r\n1\r\nVALUE l 0 1 4\r\n1\r\nEND\r\n", {"rows": [["k", 5], ["l", 4], ["m", 6]]}]
     other: list[Json] = [
@@ -51,10 +46,6 @@ def test_a_number_that_does_not_count_along_is_garbage() -> None:
     }
 
 
-def test_counts_of_the_run_are_no_cas_numbers() -> None:
-    assert joined([SELECT], [{"rows": [["n", 3]]}], [{"rows": [["n", 4]]}]) == [{"rows": [["n", RACE]]}]
-
-
 def test_times_count_from_their_step_even_when_equal() -> None:
     got = joined([SELECT], [{"rows": [["k", int(NOW) + 100]]}], [{"rows": [["k", int(NOW) + 140]]}])
     assert got == [{"rows": [["k", {"time": 100}]]}]
@@ -69,28 +60,6 @@ def test_times_in_errors_and_below_zero() -> None:
     assert joined([SELECT, SELECT], one, other) == [
         {"error": [1690, ["out of range in '(", {"time": 0}, " - 1)'"]]},
         {"rows": [[{"number": "less the time"}]]},
-    ]
-
-
-def test_a_time_of_the_script_is_plain() -> None:
-    rows: list[Json] = [{"rows": [["k", int(NOW)]]}]
-    sql = (f"INSERT INTO test.demo_test VALUES ('k', '1', 0, 0, {NOW:.0f})",)
-    assert joined([SELECT], rows, rows, sql) == rows
-
-
-def test_rows_of_stats_say_why_they_differ() -> None:
-    one = "STAT pid 700\r\nSTAT uptime 2\r\nSTAT cmd_get 1\r\nSTAT threads 2\r\nEND\r\n"
-    other = "STAT pid 701\r\nSTAT uptime 2\r\nSTAT cmd_get 3\r\nSTAT threads 2\r\nEND\r\n"
-    assert joined([Recorded(AwaitReply((), "a", 0.0))], [one], [other]) == [
-        [
-            "STAT pid ",
-            {"number": "pid"},
-            "\r\nSTAT uptime ",
-            {"number": "counter"},
-            "\r\nSTAT cmd_get ",
-            {"number": "counter"},
-            "\r\nSTAT threads 2\r\nEND\r\n",
-        ]
     ]
 
 

@@ -86,32 +86,6 @@ def test_a_conversation_is_found_by_its_citation() -> None:
         corpus.find("cores:map-001")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"titel": "x"}, "line 1: x-001: unknown field titel; known are id, group"),
-        ({"title": None}, "line 1: x-001: field title is missing"),
-        ({"steps": [{"send": {"on": "a", "sent": "x"}}]}, "x-001, step 1: send: unknown 'sent'"),
-        ({"steps": [{"sql": {"on": "s", "statement": "SELECT 1", "within": 1, "often": 1}}]}, "sql: unknown 'often'"),
-        (
-            {"steps": [{"exec": "SELECT 1"}]},
-            "x-001, step 1: {'exec': 'SELECT 1'} is not a step: a step is one of send, ask",
-        ),
-        ({"steps": [{"pause": {"seconds": "long"}}]}, "x-001, step 1: pause.seconds: 'long' is not float"),
-        ({"steps": [{"restart": {"how": "gently"}}]}, r"\$.steps\[0\]"),
-        ({"steps": [{"answer": {"on": "a"}, "got": {"8.0.33": ["VALUE ", {"cos": 1}]}}]}, r"\$.steps\[0\]"),
-        ({"steps": [{"answer": {"on": "a"}, "got": {"8": "END\r\n"}}]}, r"\$.steps\[0\]"),
-        ({"port": {"8.0.33": "shut"}}, r"\$.port"),
-    ],
-)
-def test_a_line_that_is_wrong_is_named(tmp_path: Path, change: dict, message: str) -> None:
-    row = {key: value for key, value in (LINE | change).items() if value is not None}
-    file = tmp_path / "x.jsonl"
-    file.write_text(json.dumps(row) + "\n")
-    with pytest.raises(SuiteError, match=message):
-        corpus.read(file)
-
-
 def test_other_faults_of_a_file_are_named(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(LINE) + "\n\n" + json.dumps(LINE) + "\n")

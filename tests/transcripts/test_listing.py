@@ -14,28 +14,6 @@ from kvref_conformance.corpus import listing
 ROW = '[[row]]\nconversations = ["core:map-0?1", "tx:*"]\nversions = ["8.0.33"]\nclass = "crash"\nreason = "it ends"\n'
 
 
-def test_row_fits_by_citation_and_version() -> None:
-    (row,) = listing.parse(ROW)
-    assert row.fits("core:map-011", "8.0.33")
-    assert row.fits("tx:anything", "8.0.33")
-    assert not row.fits("core:map-011", "5.6.14")
-    assert not row.fits("core:map-012", "8.0.33")
-    assert listing.find([row], "core:map-001", "8.0.33") is row
-    assert listing.find([row], "core:map-002", "8.0.33") is None
-
-
-def test_row_without_versions_fits_all() -> None:
-    (row,) = listing.parse(ROW.replace('versions = ["8.0.33"]\n', ""))
-    assert row.fits("core:map-011", "5.6.14")
-
-
-def test_row_of_one_target_counts_for_that_alone() -> None:
-    (row,) = listing.parse(ROW.replace("class =", 'targets = ["kvref-mariadb"]\nclass ='))
-    assert row.targets == ("kvref-mariadb",)
-    for target in listing.INNODB_TARGETS:
-        assert all(not row.targets or target in row.targets for row in listing.load(target))
-
-
 def test_glob_that_fits_nothing_is_named() -> None:
     rows = listing.parse(ROW)
     assert listing.idle(rows, {("core:map-001", "8.0.33"), ("tx:a", "5.6.14")}) == ["tx:* (8.0.33)"]
