@@ -60,24 +60,6 @@ def test_kvref_reads_the_value_alone(harness: Make) -> None:
     assert endpoint.rows("SELECT * FROM t") == [("a", "2", "2")]
 
 
-@pytest.mark.parametrize(
-    ("stored", "command", "counted", "from_zero"),
-    [
-        ("10", "incr a 5", (15, 15), (5, 5)), ("10", "decr a 2", (8, 8), (0, 0)), ("NULL", "incr a 5", (5, 5), (5, 5)),
-        ("-10", "incr a 3", (2**64 - 7, -1), (3, 3)), ("100", "incr a 4294967296", (100, 100), (0, 0)),
-        ("2147483647", "incr a 1", (2147483648, -2147483648), (1, 1)),
-    ],
-)  # fmt: skip
-def test_an_integer_column(
-    harness: Make, stored: str, command: str, counted: tuple[int, int], from_zero: tuple[int, int]
-) -> None:
-    # [arith-034, sum-005]
-    for profile, (answer, kept) in (("mysql-8.0", counted), ("mysql-5.6", from_zero)):
-        endpoint = harness(profile, *table("k VARCHAR(9) PRIMARY KEY, v INT", f"'a', {stored}"))
-        assert endpoint.say(command.encode() + b"\r\n") == b"%d\r\n" % answer, profile
-        assert endpoint.rows("SELECT v FROM t") == [(kept,)], profile
-
-
 def test_a_sum_beyond_63_bits_in_integer_columns(harness: Make) -> None:
     # strtoll stops at 2^63-1 on its way into every type but BIGINT UNSIGNED.
     for kind, kept in (("SMALLINT UNSIGNED", 65535), ("BIGINT", 2**63 - 1), ("INT", -1)):
@@ -107,14 +89,3 @@ def test_a_sum_that_the_table_refuses(harness: Make, profile: str, answer: str) 
     )
     assert endpoint.say(b"incr a 1\r\n") == answer.encode() + b"\r\n"  # [idx-001, index-003]
     assert endpoint.rows("SELECT v FROM t WHERE k = 'a'") == [("5",)]
-
-
-def test_incr_under_another_spelling_renames_the_key_as_set_does(harness: Make) -> None:
-    columns = "k VARCHAR(3) COLLATE NOCASE PRIMARY KEY, v VARCHAR(9)"
-    for profile, key in (("mysql-8.0", "NUM"), ("mysql-5.6", "NUM"), ("kvref", "num")):
-        endpoint = harness(profile, *table(columns, "'num', '5'"))
-        assert endpoint.say(b"incr NUM 1\r\n") == b"6\r\n"
-        assert endpoint.rows("SELECT k, v FROM t") == [(key, "6")], profile  # [rename-001]
-    endpoint = harness("mysql-8.0", *table(columns, "'num', '5'"))
-    assert endpoint.say(b"incr NUMber 1\r\n") == b"6\r\n"
-    assert endpoint.rows("SELECT k FROM t") == [("NUM",)]

@@ -82,43 +82,7 @@ def test_rows_are_read_at_first_use_and_kept(harness: Make) -> None:
     assert endpoint.say(b"bind m2\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 2 3\r\ntwo\r\nEND\r\n"
 
 
-@pytest.mark.parametrize(("profile", "commits"), [("mysql-8.0", True), ("mysql-5.6", True), ("kvref", False)])
-@pytest.mark.parametrize("naming", [b"get @@M1.none\r\n", b"get @@M1\r\n", b"bind M1\r\n"])
-def test_another_spelling_of_the_mapping_in_force(harness: Make, profile: str, naming: bytes, *, commits: bool) -> None:
-    d = harness(profile, *THREE)
-    d.batch(4, 1000)
-    d.say(b"bind m1\r\n")
-    count = "SELECT COUNT(*) FROM t1 WHERE c1 IN ('p1', 'p2', 'p3', 'p4')"
-    seen = []
-    for step in (
-        b"set p1 0 0 1\r\nx\r\nset p2 0 0 1\r\nx\r\n",
-        naming,
-        b"set p3 0 0 1\r\nx\r\n",
-        b"set p4 0 0 1\r\nx\r\n",
-    ):
-        d.say(step)
-        seen.append(d.rows(count)[0][0])
-    assert seen == ([0, 2, 2, 4] if commits else [0, 0, 0, 4])  # [samename-001, samename-002, samename-006]
-
-
 PLUGIN, KVREF = rules(profiles.load("mysql-8.0")), rules(profiles.load("kvref"))
-
-
-@pytest.mark.parametrize(
-    ("word", "delimiter", "name", "key"),
-    [
-        (b"@@m1.k", b".", b"m1", b"k"), (b"@@m1", b".", b"m1", b""), (b"@@m1.", b".", b"m1", b""),
-        (b"@@m1.a.b", b".", b"m1", b"a.b"), (b"@@m1..k", b".", b"m1", b".k"), (b"@@.m1.k", b".", b"m1", b".k"),
-        (b"@@..m1.k", b".", b"m1", b"1.k"), (b"@@...m2", b".", b"m2", b"m2"), (b"@@..k", b".", b"k", b"k"), (b"@@@m1.k", b".", b"@m1", b"k"),
-        (b"@@m1->k", b"->", b"m1", b"k"), (b"@@m1-k", b"->", b"m1", b""), (b"@@m1aXk", b"ab", b"m1", b"k"),
-        (b"@@m2:xxk", b":\0.", b"m2", b"k"), (b"@@m1@k", b"@", b"m1", b"k"),
-    ],
-)  # fmt: skip
-def test_plugin_delimiter_is_a_set_of_bytes(word: bytes, delimiter: bytes, name: bytes, key: bytes) -> None:
-    # [map-018, map-019, delim-008, 012, 015, 028]
-    split = split_word(word, delimiter, PLUGIN)
-    assert split is not None
-    assert (split.name, split.key) == (name, key)
 
 
 @pytest.mark.parametrize(

@@ -54,26 +54,6 @@ def test_the_plugin_keeps_what_was_discarded(harness: Make) -> None:
         assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []
 
 
-def test_hits_are_no_reads_of_the_batch(harness: Make) -> None:
-    endpoint = harness("mysql-8.0", CACHING)
-    endpoint.batch(4)
-    endpoint.say(b"set k 0 0 1\r\nx\r\n")
-    assert value_of(endpoint) == item(b"x")
-    assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []  # [more:policy-133]
-    endpoint.say(b"get AA\r\n")
-    assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'k'") == [("x",)]
-
-
-@pytest.mark.parametrize("policy", ["cache_only", "disabled"])
-def test_what_goes_past_the_table_counts_in_no_batch(harness: Make, policy: str) -> None:
-    endpoint = harness("mysql-8.0", f"UPDATE cache_policies SET set_policy = '{policy}'")
-    endpoint.batch(3, 3)
-    endpoint.say(b"delete AA\r\n")
-    for _ in range(3):
-        assert endpoint.say(b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"  # [more:policy-134]
-    assert endpoint.rows("SELECT c1 FROM demo_test") == [("AA",)]
-
-
 def test_a_large_set_removes_its_key_from_the_cache(harness: Make) -> None:
     refused = b"SERVER_ERROR object too large for cache\r\n"
     for profile in ("mysql-8.0", "mysql-5.6", "kvref"):
@@ -125,10 +105,3 @@ def test_the_spelling_of_the_row_counts(harness: Make) -> None:
     assert endpoint.say(b"get K\r\n") == item(b"y", b"K")
     assert endpoint.say(b"delete K\r\n") == b"DELETED\r\n"
     assert value_of(endpoint) == b"END\r\n"
-
-
-def test_stats_count_what_the_cache_holds(harness: Make) -> None:
-    endpoint = harness("mysql-8.0", CACHE)
-    endpoint.say(b"set k 0 0 1\r\nx\r\ndelete k\r\nset k2 0 0 1\r\nx\r\n")
-    rows = endpoint.shared.cache.rows()  # [more:policy-130]
-    assert rows == {"evictions": "0", "curr_items": "1", "total_items": "2", "bytes": "59"}

@@ -8,8 +8,6 @@ from collections.abc import Callable
 import pytest
 from helpers.harness import Harness
 
-from kvref.engine.verbs.ranges import Range, RangeEnd, parse
-
 Make = Callable[..., Harness]
 ROWS = (
     "DELETE FROM demo_test",
@@ -18,21 +16,6 @@ ROWS = (
     "INSERT INTO ti VALUES (-5, 'neg'), (1, 'one'), (2, 'two'), (9, 'nine')",
     "INSERT INTO containers VALUES ('num', 'test', 'ti', 'k', 'v', '0', '0', '0', 'PRIMARY')",
 )
-
-
-@pytest.mark.parametrize(
-    ("key", "wanted"),
-    [
-        (b"@>b", Range(RangeEnd(b"b", inclusive=False), None)), (b"@<=d", Range(None, RangeEnd(b"d", inclusive=True))),
-        (b"@>=b@<d", Range(RangeEnd(b"b", inclusive=True), RangeEnd(b"d", inclusive=False))),
-        (b"@<d@>b", Range(RangeEnd(b"b", inclusive=False), RangeEnd(b"d", inclusive=False))),
-        (b"@>b@", Range(RangeEnd(b"b@", inclusive=False), None)), (b"@>b@>c", Range(RangeEnd(b"b@>c", inclusive=False), None)),
-        (b"@>", Range(RangeEnd(b"", inclusive=False), None)), (b"@=b", None), (b"b@>a", None), (b"@", None), (b"k", None),
-    ],
-)  # fmt: skip
-def test_parse(key: bytes, wanted: Range | None) -> None:
-    # [range-002, range-003, range-005, range-007, range-008, range-010, range-020, range-024, range-025]
-    assert parse(key) == wanted
 
 
 # Ends without a key, and words of which there is no recording; the cases of KV-RANGE have the others.
@@ -86,46 +69,6 @@ def test_a_range_of_more_rows_than_a_page(harness: Make) -> None:
     assert keys == [b"k%04d" % number for number in range(1500)]
 
 
-@pytest.mark.parametrize(
-    ("key", "word", "plugin", "kvref"),
-    [
-        ("VARCHAR(9)", "@>a", "bcd", "bcd"),
-        ("VARCHAR(9)", "@>=b@<=d", "bcd", "bcd"),
-        ("VARCHAR(9)", "@>=a@<c", "", "ab"),
-        ("VARCHAR(9)", "@>=b@<c", "b", "b"),
-        ("VARCHAR(9) COLLATE latin1_swedish_ci", "@>=b@<=C", "bcd", "bc"),
-        ("VARCHAR(9)", "@@sec.@>=b@<=c", "b", "bc"),
-    ],
-)
-def test_8_0_compares_the_upper_end_with_the_clustered_index(
-    harness: Make, key: str, word: str, plugin: str, kvref: str
-) -> None:
-    # [secrange-004]
-    table = (
-        f"CREATE TABLE ts (id VARCHAR(9) PRIMARY KEY, k {key}, v VARCHAR(9))",
-        "CREATE UNIQUE INDEX u ON ts (k)",
-        "INSERT INTO ts VALUES ('d', 'a', 'va'), ('b', 'b', 'vb'), ('c', 'c', 'vc'), ('a', 'd', 'vd')",
-        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
-    )
-    for profile, keys in (("mysql-8.0", plugin), ("kvref", kvref)):
-        expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-        endpoint = harness(profile, *ROWS, *table)
-        assert endpoint.say(f"bind sec\r\nget {word}\r\n".encode()) == b"SUCCEED\r\n" + expected.encode(), profile
-
-
-@pytest.mark.parametrize(("collation", "keys"), [("utf8mb4_0900_ai_ci", "ab"), ("utf8mb4_bin", ""), ("latin1_bin", "")])
-def test_bytes_of_an_integer_compare_as_text_with_the_upper_end(harness: Make, collation: str, keys: str) -> None:
-    # [secrange-005 to -007] 0x80 begins no character of UTF-8, which ends the text to collations of Unicode 9.
-    table = (
-        f"CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9) COLLATE {collation}, v VARCHAR(9))",
-        "CREATE UNIQUE INDEX u ON ts (k)",
-        "INSERT INTO ts VALUES (3, 'a', 'va'), (1, 'b', 'vb')",
-        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
-    )
-    expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-    assert harness("mysql-8.0", *table).say(b"bind sec\r\nget @>=a@<=b\r\n") == b"SUCCEED\r\n" + expected.encode()
-
-
 def test_8_0_shows_every_key_of_a_range_as_it_is(harness: Make) -> None:
     odd = "INSERT INTO demo_test VALUES ('', 'empty', 0, 0, 0), ('a b', 'blank', 0, 0, 0)"
     assert harness("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
@@ -160,31 +103,6 @@ def test_a_range_that_reaches_a_null_key(harness: Make, count: int, level: int, 
         assert endpoint.say(b"get @<b\r\n") == lower, profile
 
 
-@pytest.mark.parametrize(
-    ("id_type", "word", "rows"),
-    [
-        ("INT", "@>0@<3", ""),
-        ("INT", "@>0@<=3", "12"),
-        ("INT", "@<5", "1"),
-        ("BIGINT", "@>0@<3", "1234"),
-        ("BIGINT", "@>=1@<1", "1234"),
-        ("SMALLINT", "@>0@<100", ""),
-        ("INT UNSIGNED", "@>0@<3", "1234"),
-    ],
-)
-def test_8_0_compares_the_upper_end_of_integers_by_bytes(harness: Make, id_type: str, word: str, rows: str) -> None:
-    # [secrange-001 to -003]
-    table = (
-        f"CREATE TABLE ts (id {id_type} PRIMARY KEY, k INT, v VARCHAR(9))",
-        "CREATE UNIQUE INDEX u ON ts (k)",
-        "INSERT INTO ts VALUES (3, 1, '1'), (1, 2, '2'), (9, 3, '3'), (2, 4, '4')",
-        "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
-    )
-    reply = harness("mysql-8.0", *table).say(f"bind sec\r\nget {word}\r\n".encode()).split(b"\r\n")
-    assert b"".join(reply[2:-2:2]).decode() == rows
-    assert reply[-2] == b"END"
-
-
 @pytest.mark.parametrize("collation", ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8_bin", "ucs2_general_ci"])
 def test_an_upper_end_that_is_no_text_is_compared_all_the_same(harness: Make, collation: str) -> None:
     table = (
@@ -204,19 +122,6 @@ def test_a_range_down_an_index_that_ends_in_null_keys(harness: Make) -> None:
     for profile, reply in (("mysql-8.0", b"<EOF>"), ("kvref", b"END\r\n")):
         endpoint = harness(profile, *null_keys(600, "k DESC"))
         assert endpoint.say(b"bind nul\r\nget @>b\r\n") == b"SUCCEED\r\n" + reply, profile
-
-
-def test_an_expired_row_with_a_null_key_ends_a_range(harness: Make) -> None:
-    # [nullrange-005]
-    table = (
-        "CREATE TABLE te (id INTEGER PRIMARY KEY, k VARCHAR(9), v VARCHAR(9), e INT)",
-        "CREATE UNIQUE INDEX w ON te (k)",
-    )
-    rows = ("INSERT INTO te (k, v, e) VALUES (NULL, 'n', 100), ('a', 'va', 0)",)
-    container = ("INSERT INTO containers VALUES ('exp', 'test', 'te', 'k', 'v', '0', '0', 'e', 'w')",)
-    for profile, reply in (("mysql-8.0", b"END\r\n"), ("kvref", b"VALUE a 0 2\r\nva\r\nEND\r\n")):
-        endpoint = harness(profile, *table, *rows, *container)
-        assert endpoint.say(b"bind exp\r\nget @<b\r\n") == b"SUCCEED\r\n" + reply, profile
 
 
 def frame(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", vbucket: int = 0) -> bytes:
@@ -276,15 +181,6 @@ def test_a_get_that_does_not_count_begins_the_snapshot_of_the_reads_that_do(
     served.say(requests)
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
     assert [b"vb" in served.say(b"get b\r\n") for _ in range(4)] == [n < kept for n in range(4)]
-
-
-def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(harness: Make) -> None:
-    # uncounted-007
-    served = harness("mysql-8.0", *ROWS)
-    served.batch(9, 3, level=2)
-    served.say(b"get @@aaa.@>=b\r\n")
-    served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
-    assert served.say(b"set other 0 0 1\r\nx\r\nget b\r\n") == b"STORED\r\nVALUE b 2 3\r\nnew\r\nEND\r\n"
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,6 @@ def test_each_command_counts_once(
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == dict(counted)
 
 
-def test_a_missing_key_counts_as_a_hit_where_it_is_answered_with_a_number(harness: Make) -> None:
-    for profile, name in (("kvref", "misses"), ("mysql-8.0", "misses"), ("mysql-5.6", "hits")):
-        endpoint = harness(profile)
-        assert endpoint.say(b"incr zz 1\r\ndecr zz 1\r\n") == b"NOT_FOUND\r\n" * 2
-        found = counters(endpoint)
-        assert (found[f"incr_{name}"], found[f"decr_{name}"]) == (1, 1), profile  # [verb-079]
-
-
 def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(harness: Make) -> None:
     endpoint = harness("mysql-8.0", *ROWS)
     endpoint.say(b"get @<c\r\n")
@@ -72,14 +64,6 @@ def test_detail_counts_by_prefix(harness: Make, profile: str) -> None:
     assert endpoint.say(b"stats detail dump\r\n") == counted  # [count-009, detail-001]
     assert endpoint.say(b"stats detail off\r\nget p:a\r\nstats detail dump x\r\n") == b"OK\r\nEND\r\n" + counted
     assert endpoint.say(b"stats reset\r\nstats detail dump\r\n") == b"RESET\r\nEND\r\n"
-
-
-def test_only_the_plugin_counts_a_prefix_as_another_of_its_bucket_that_begins_with_it(harness: Make) -> None:
-    counted = {profile: [b"PREFIX egb get 2 hit 0 set 0 del 0"] for profile in ALL}  # [count-013]
-    counted["kvref"] = [b"PREFIX e get 1 hit 0 set 0 del 0", b"PREFIX egb get 1 hit 0 set 0 del 0"]
-    for profile, lines in counted.items():
-        reply = harness(profile).say(b"stats detail on\r\nget egb:1\r\nget e:1\r\nstats detail dump\r\n")
-        assert reply == b"\r\n".join([b"OK", b"END", b"END", *lines, b"END", b""])
 
 
 @pytest.mark.parametrize(

@@ -70,25 +70,6 @@ def test_kvref_refuses_what_the_character_set_cannot_hold(harness: Make) -> None
     assert value(endpoint, "a😀") is None
 
 
-@pytest.mark.parametrize("profile", ALL)
-def test_latin1_columns_hold_the_bytes_of_the_wire_as_text(harness: Make, profile: str) -> None:
-    column = "VARCHAR(9) COLLATE latin1_swedish_ci"
-    endpoint = table(harness, profile, column, column, "'é', 'œ', 0, 0, 0")
-    assert value(endpoint, b"\xe9") == b"\x9c"  # [coll-004]
-    assert value(endpoint, b"E") == b"\x9c"
-    assert value(endpoint, "é") is None
-    assert put(endpoint, b"\xf6", b"\0\xff\x80") == STORED  # [type-153]
-    assert endpoint.rows("SELECT k, v FROM t WHERE k = 'ö'") == [("ö", "\0ÿ€")]
-    assert value(endpoint, b"\xf6") == b"\0\xff\x80"
-
-
-def test_the_default_character_set_is_the_profiles(harness: Make) -> None:
-    for profile, shown in (("mysql-5.6", "Ã©"), ("mysql-8.0", "é")):
-        endpoint = table(harness, profile, "VARCHAR(9)", "VARCHAR(2)")
-        assert put(endpoint, "é", "éb".encode()) == STORED
-        assert endpoint.rows("SELECT k, v FROM t") == [(shown, (shown + "b")[:2])]  # [limit-073]
-
-
 def test_ascii_columns_keep_every_byte_in_the_plugin(harness: Make) -> None:
     endpoint = table(harness, "mysql-8.0", "VARCHAR(9) COLLATE ascii_general_ci", "VARCHAR(9) COLLATE ascii_bin")
     assert put(endpoint, b"\xe9", b"\xff") == STORED
@@ -105,19 +86,6 @@ def test_ucs2_columns_take_pairs_of_bytes(harness: Make) -> None:
     assert value(endpoint, "new") == b"ab"
     assert put(endpoint, "new", b"abcdefghij") == STORED
     assert value(endpoint, "new") == b"abcdefgh"
-
-
-@pytest.mark.parametrize(
-    ("profile", "shown", "after"),
-    [("mysql-8.0", b"hi   ", b"hi   "), ("mysql-5.6", b"hi   ", b"hi   "), ("kvref", b"hi", b"hi!")],
-)
-def test_char_is_padded_on_the_wire_of_the_plugin(harness: Make, profile: str, shown: bytes, after: bytes) -> None:
-    endpoint = table(harness, profile, "CHAR(6)", "CHAR(5)", "'a', 'hi', 0, 0, 0")
-    assert value(endpoint, "a") == shown  # [type-101]
-    assert put(endpoint, "a", b"!", "append") == STORED
-    assert value(endpoint, "a") == after
-    assert put(endpoint, "b", b"hi") == STORED
-    assert endpoint.rows("SELECT v FROM t WHERE k = 'b'") == [("hi",)]
 
 
 def test_char_over_utf8_is_padded_to_bytes(harness: Make) -> None:
@@ -164,19 +132,6 @@ def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(harness: Make
     assert [line.split()[1] for line in endpoint.say(b"get @>=0\r\n").splitlines() if line.startswith(b"VALUE")] == [
         b"1", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("profile", PLUGINS)
-def test_enum_and_set_are_numbers_on_the_wire_and_names_in_sql(harness: Make, profile: str) -> None:
-    endpoint = table(harness, profile, "\"ENUM('abc','num','7')\"", "\"SET('x','y')\"", "'abc', 'x,y', 0, 0, 0")
-    assert value(endpoint, "1") == b"3"  # [type-020] [type-141]
-    assert put(endpoint, "2", b"2") == STORED
-    assert endpoint.rows("SELECT k, v FROM t WHERE k = 'num'") == [("num", "y")]
-    assert value(endpoint, "abc") is None
-    assert put(endpoint, "2", b"x") == b"NOT_STORED\r\n"
-    assert put(endpoint, "7", b"9") == STORED  # no member [type-140]
-    assert value(endpoint, "7") == b"9"
-    assert value(endpoint, "3") is None
 
 
 def test_year(harness: Make) -> None:

@@ -72,17 +72,6 @@ def test_a_table_that_comes_back_works_again(harness: Make, profile: str) -> Non
     assert endpoint.say(b"gets AA\r\n") == b"VALUE AA 7 3 3\r\nnew\r\nEND\r\n"  # [side-038]
 
 
-@pytest.mark.parametrize("profile", ["kvref", *PLUGINS])
-def test_a_wider_column_counts_at_once(harness: Make, profile: str) -> None:
-    endpoint = harness(profile, *OTHER)
-    endpoint.say(b"bind m1\r\nget AA\r\n")
-    endpoint.sql.execute("DROP TABLE t1")
-    endpoint.sql.execute("CREATE TABLE t1 (k VARCHAR(9) PRIMARY KEY, v VARCHAR(20))")
-    assert endpoint.say(b"set k 0 0 12\r\n0123456789ab\r\nget k\r\n") == (  # [runtime-023]
-        b"STORED\r\nVALUE k 0 12\r\n0123456789ab\r\nEND\r\n"
-    )
-
-
 def test_the_first_storage_command_of_a_connection_opens_the_default_table_in_8_0(harness: Make) -> None:
     lost = b"SERVER_ERROR out of memory storing object\r\n"
     for profile, first in (("mysql-8.0", lost), ("mysql-5.6", b"STORED\r\n")):

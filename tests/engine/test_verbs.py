@@ -8,7 +8,6 @@ import pytest
 from helpers.harness import Harness
 
 Make = Callable[..., Harness]
-ALL = ("kvref", "mysql-8.0", "mysql-5.6")
 
 
 BY_NUMBER = (
@@ -21,32 +20,12 @@ def store(verb: str, key: str, value: bytes, flags: int = 0, exptime: int = 0, c
     return f"{verb} {key} {flags} {exptime} {len(value)}{cas}\r\n".encode() + value + b"\r\n"
 
 
-@pytest.mark.parametrize("profile", ALL)
-def test_every_write_takes_a_new_cas_number(harness: Make, profile: str) -> None:
-    endpoint = harness(profile)
-    endpoint.say(store("set", "n", b"1"))
-    numbers = []
-    for change in (store("set", "n", b"1"), store("replace", "n", b"2"), store("append", "n", b"0"), b"incr n 1\r\n"):
-        endpoint.say(change)
-        numbers.append(int(endpoint.say(b"gets n\r\n").split()[4]))
-    assert sorted(set(numbers)) == numbers
-    assert endpoint.say(store("cas", "n", b"9", cas=f" {numbers[-1]}")) == b"STORED\r\n"
-    assert endpoint.say(store("cas", "n", b"9", cas=f" {numbers[-1]}")) == b"EXISTS\r\n"
-
-
 def test_cas_numbers_of_kvref_never_come_back(harness: Make) -> None:
     first = harness("kvref")
     first.say(store("set", "n", b"1"))
     before = int(first.say(b"gets n\r\n").split()[4])
     again = next(first.store.cas_numbers())
     assert again > before
-
-
-def test_append_keeps_or_takes_flags_and_expiry(harness: Make) -> None:
-    for profile, flags, expires in (("kvref", 7, 0), ("mysql-8.0", 5, 1_700_000_100), ("mysql-5.6", 5, 1_700_000_100)):
-        endpoint = harness(profile)
-        endpoint.say(store("set", "k", b"a", flags=7) + store("append", "k", b"b", flags=5, exptime=100))
-        assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], profile
 
 
 @pytest.mark.parametrize(
@@ -87,46 +66,6 @@ def test_what_the_plugin_cuts_kvref_refuses(harness: Make) -> None:
     )
 
 
-def test_malformed_text(harness: Make) -> None:
-    for profile, reply, stored in (
-        ("mysql-8.0", b"STORED\r\n", [("ab",)]), ("mysql-5.6", b"STORED\r\n", [("ab\xffcd",)]),
-        ("kvref", b"SERVER_ERROR column c2 holds utf8mb4 text, byte 2 of the data is none\r\n", []),
-    ):  # fmt: skip
-        endpoint = harness(profile)
-        assert endpoint.say(store("set", "k", b"ab\xffcd")) == reply, profile  # [verb-092]
-        assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'k'") == stored, profile
-
-
-@pytest.mark.parametrize("profile", ALL)
-def test_flags_of_32_bits_in_a_signed_column(harness: Make, profile: str) -> None:
-    endpoint = harness(profile)
-    endpoint.say(store("set", "f", b"", flags=4294967295))
-    assert endpoint.rows("SELECT c3 FROM demo_test WHERE c1 = 'f'") == [(-1,)]  # [limit-024]
-
-
-def test_expiry(harness: Make) -> None:
-    for profile in ALL:
-        endpoint = harness(profile)
-        endpoint.say(store("set", "k", b"1", exptime=10) + store("set", "past", b"1", exptime=1_600_000_000))
-        assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == [(endpoint.now + 10,)]
-        assert endpoint.say(b"get past\r\n") == b"END\r\n"
-        endpoint.now += 10
-        alive = profile != "kvref"  # [limit-069]
-        found = b"VALUE k 0 1\r\n1\r\nEND\r\n" if alive else b"END\r\n"
-        assert endpoint.say(b"get k\r\n") == found  # the plugin's last second still answers [exp-006]
-        endpoint.now += 1
-        assert endpoint.say(b"get k\r\n") == b"END\r\n"
-        assert endpoint.say(b"incr k 1\r\n") == (b"2\r\n" if alive else b"NOT_FOUND\r\n")
-        assert endpoint.say(store("add", "k", b"7")) == (b"NOT_STORED\r\n" if alive else b"STORED\r\n")
-
-
-def test_thirty_days(harness: Make) -> None:
-    for profile, time in (("kvref", 1_702_592_000), ("mysql-8.0", 2_592_000)):
-        endpoint = harness(profile)
-        endpoint.say(store("set", "k", b"1", exptime=2_592_000))
-        assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == [(time,)], profile  # [limit-037]
-
-
 COLUMNS = (
     "CREATE TABLE many (k VARCHAR(32) PRIMARY KEY, a VARCHAR(10), b VARCHAR(10), n INT, extra TEXT DEFAULT 'x')",
     "INSERT INTO many VALUES ('r', 'one', NULL, 3, 'mine')",
@@ -150,17 +89,6 @@ def test_several_value_columns(
         reply = endpoint.say(b"bind many\r\n" + store("set", "new", value)).removeprefix(b"SUCCEED\r\n")
         assert reply == b"STORED\r\n" if expected else reply.startswith(b"CLIENT_ERROR "), (profile, reply)
         assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'new'") == ([expected] if expected else []), profile
-
-
-def test_append_and_unmapped_columns(harness: Make) -> None:
-    for profile, row in (("mysql-8.0", ("one|9", None, None, None)), ("kvref", ("one", None, 39, "mine"))):
-        endpoint = harness(profile, *COLUMNS)
-        assert endpoint.say(b"get @@many.r\r\n") == b"VALUE @@many.r 0 6\r\none||3\r\nEND\r\n"
-        # What get shows, plus the bytes (kvref); only the first column, the rest cleared (plugin) [col-008, flag-080].
-        added = b"9" if profile == "kvref" else b"|9"
-        assert endpoint.say(store("append", "r", added)) == b"STORED\r\n"
-        wanted = ("one", "", 39, "mine") if profile == "kvref" else row
-        assert endpoint.rows("SELECT a, b, n, extra FROM many") == [wanted], profile
 
 
 def test_plugin_incr_runs_the_text_columns_together(harness: Make) -> None:
@@ -187,19 +115,6 @@ def test_plugin_incr_takes_the_flags_for_a_column_number(
     )
     assert endpoint.say(b"bind t4\r\nincr k 5\r\n") == b"SUCCEED\r\n%d\r\n" % answer
     assert endpoint.rows("SELECT a, b, n, c FROM t4") == [stored]
-
-
-def test_a_write_the_table_refuses(harness: Make) -> None:
-    table = (
-        "CREATE TABLE strict (k VARCHAR(32) PRIMARY KEY, v VARCHAR(10) UNIQUE)",
-        "INSERT INTO strict VALUES ('a', 'same')",
-        "INSERT INTO containers VALUES ('strict', 'test', 'strict', 'k', 'v', '0', '0', '0', 'PRIMARY')",
-    )
-    for profile, reply in (
-        ("mysql-8.0", b"NOT_STORED\r\n"),
-        ("kvref", b"SERVER_ERROR UNIQUE constraint failed: strict.v\r\n"),
-    ):
-        assert harness(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
 
 
 def test_integer_key(harness: Make) -> None:
@@ -388,29 +303,3 @@ def test_5_6_finds_nothing_under_a_composite_primary_key(harness: Make) -> None:
     assert endpoint.say(store("cas", "k", b"1", cas=" 0") + b"delete k\r\n") == b"NOT_FOUND\r\n" * 2
     assert endpoint.rows("SELECT k, f FROM pair ORDER BY k, f") == [("k", 0), ("k", 7), ("new", 0)]
     assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
-
-
-def test_times_of_5_6_are_unsigned_numbers_of_32_bits(harness: Make) -> None:
-    for kind, kept in (("INT", -1), ("BIGINT", 4294967295), ("INT UNSIGNED", 4294967295)):
-        endpoint = harness(
-            "mysql-5.6",
-            f"CREATE TABLE timed (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), e {kind})",
-            "INSERT INTO containers VALUES ('default', 'test', 'timed', 'k', 'v', '0', '0', 'e', 'PRIMARY')",
-        )
-        assert endpoint.say(
-            store("set", "a", b"x", exptime=-1) + store("set", "b", b"x", exptime=1 << 31) + b"get a\r\n"
-        ) == (b"STORED\r\n" * 2 + b"VALUE a 0 1\r\nx\r\nEND\r\n")  # [exp-021, clock-008]
-        wrapped = -(1 << 31) if kind == "INT" else 1 << 31
-        assert endpoint.rows("SELECT e FROM timed ORDER BY k") == [(kept,), (wrapped,)], kind
-
-
-def test_a_set_that_is_too_large_removes_the_row(harness: Make) -> None:
-    for profile in ("mysql-5.6", "kvref"):
-        endpoint = harness(profile)
-        refused = b"SERVER_ERROR object too large for cache\r\n"
-        assert endpoint.say(store("set", "AA", b"x" * 2_000_000)) == refused
-        assert endpoint.rows("SELECT c2 FROM demo_test") == [], profile  # [tail-002]
-        assert (
-            endpoint.say(store("add", "BB", b"1") + store("append", "BB", b"x" * 2_000_000)) == b"STORED\r\n" + refused
-        )
-        assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'BB'") == [("1",)], profile

@@ -6,9 +6,8 @@ import pytest
 
 from kvref import profiles
 from kvref.protocol import commands as c
-from kvref.protocol.crawler import LONG_SLEEP, encode
+from kvref.protocol.crawler import LONG_SLEEP
 from kvref.protocol.grammar import BAD_FORMAT, ERROR
-from kvref.protocol.replies import Keys, ListedKey
 from kvref.protocol.rules import wire_rules
 from kvref.protocol.text import parse_line
 
@@ -55,11 +54,3 @@ def test_lines(line: bytes, command: c.Command) -> None:
 def test_the_plugin_does_not_have_it(profile: str) -> None:
     plugin = wire_rules(profiles.load(profile), 1 << 20)
     assert parse_line(b"lru_crawler metadump all", plugin) == c.Refused(ERROR)
-
-
-def test_a_part_of_a_listing_has_no_end() -> None:
-    key = ListedKey(b"a %\xff~Z-._", 0, 7, 12, 1000)
-    line = b"key=a%20%25%FF~Z-._ exp=-1 la=1000 cas=7 fetch=no cls=0 size=12\n"
-    assert encode(Keys([key], c.KeyDump(ALL))) == line
-    assert encode(Keys([key])) == line + b"END\r\n"
-    assert encode(Keys([ListedKey(b"k", 2000, 0, 1, 1000)])).startswith(b"key=k exp=2000 ")

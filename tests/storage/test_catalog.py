@@ -82,18 +82,6 @@ def test_a_bad_row_is_named_and_the_good_ones_are_served(
     assert problems[1].startswith("container 'AAA': ")
 
 
-def test_no_usable_row(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"no usable row in containers:\n  container 'x': there is no table test\.nope"
-    ):
-        read(tmp_path, [GOOD | {"db_table": "nope"}], "kvref", "DELETE FROM containers WHERE name = 'aaa'")
-
-
-def test_empty_containers(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no usable row in containers: it is empty"):
-        read(tmp_path, [], "kvref", "DELETE FROM containers")
-
-
 @pytest.mark.parametrize(
     ("profile", "separator"), [("mysql-5.6", b"\xa7"), ("mysql-8.0", b"\xc2\xa7"), ("kvref", b"\xc2\xa7")]
 )
