@@ -24,7 +24,6 @@ from kvref_testbed.targets.ports import free_port
 pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -168,12 +168,6 @@ def test_spellings_of_one_row_at_once(tables: SQLServer, served: Served) -> None
             ]  # fmt: skip
 
 
-def test_one_counter_for_all(served: Served) -> None:
-    with Crowd(served, 40) as crowd:
-        crowd.ask([put("n", "0")])
-        assert sorted(crowd.ask([b"incr n 1\r\n"] * 40), key=int) == [b"%d\r\n" % number for number in range(1, 41)]
-
-
 def test_one_cas_of_many_is_through(served: Served) -> None:
     with Crowd(served, 20) as crowd:
         crowd.ask([put("c", "0")])
@@ -181,20 +175,6 @@ def test_one_cas_of_many_is_through(served: Served) -> None:
         number = head.split()[-1].decode()
         replies = crowd.ask([f"cas c 0 0 1 {number}\r\n{who % 10}\r\n".encode() for who in range(20)])
         assert sorted(replies) == [b"EXISTS\r\n"] * 19 + [b"STORED\r\n"]
-
-
-def test_connections_that_have_read_the_mapping_at_once_ask_together(tables: SQLServer, served: Served) -> None:
-    with Crowd(served, 20) as crowd:
-        crowd.ask([b"get @@numbers\r\n"] * 20)
-        sql(tables, "SET GLOBAL general_log = ON")
-        assert crowd.ask([b"get 1%d\r\n" % who for who in range(20)]) == [b"END\r\n"] * 20
-        assert crowd.ask([put(f"1{who}", "1") for who in range(20)]) == [b"STORED\r\n"] * 20
-        sql(tables, "SET GLOBAL general_log = OFF")
-        queries = sql(tables, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%numbers%% IN (%%'")[
-            0
-        ][0]
-        sql(tables, "TRUNCATE TABLE mysql.general_log", "DELETE FROM test.numbers")
-    assert queries <= 8
 
 
 def test_long_values_go_together_as_far_as_memory_allows(tables: SQLServer, served: Served) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
-import pymysql
 import pytest
 from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8, MYSQL_9
@@ -254,22 +253,6 @@ def test_a_width_that_ddl_has_changed_cuts_nothing(database: SQLServer) -> None:
             sql(database, "UPDATE test.demo_test SET c2 = 'HELLO, HELLO' WHERE c1 = 'AA'")
     assert {*at_once} <= {*refusals}
     assert found == [("12345",)]
-
-
-def test_connections_that_the_server_ends(database: SQLServer, served: Served) -> None:
-    with Crowd(served, 20) as crowd:
-        for number in range(5):
-            crowd.ask([put(f"x{who}", f"{number}") for who in range(20)])
-            crowd.ask([b"get AA\r\n"] * 20)
-            own = sql(database, "SELECT CONNECTION_ID()")[0][0]
-            for (each,) in sql(database, "SELECT id FROM information_schema.processlist WHERE user = 'root'"):
-                if each != own:
-                    with suppress(pymysql.err.MySQLError):
-                        sql(database, f"KILL {each}")
-            assert crowd.ask([put(f"x{who}", "", "append") for who in range(20)]) == [b"STORED\r\n"] * 20
-            assert crowd.ask([b"get x%d\r\n" % who for who in range(20)]) == [
-                got(f"x{who}", f"{number}") for who in range(20)
-            ]
 
 
 def test_nothing_waits_without_bound(database: SQLServer, served: Served) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +19,6 @@ from kvref_testbed.targets import SQLServer
 pytestmark = pytest.mark.live
 USER, NAME = "'k''v'@'%'", "k'v"  # a name that needs quoting
 TABLE = "`od_d``db`.`ta'b le`"
-Said = Callable[..., str]
 
 
 @pytest.fixture(scope="module", params=[MYSQL_8, "mariadb", pytest.param("mysql-9.7", marks=pytest.mark.nightly)])

@@ -138,28 +138,6 @@ def test_a_set_without_a_reply_has_none_if_the_database_hangs(database: SQLServe
     assert [other.split(b" ")[0] for other in others] == [b"VERSION", b""]
 
 
-def test_replies_are_those_of_one_command_after_the_other(client: socket.socket) -> None:
-    data = b"get p00\r\nget p01\r\nget none\r\n" + put("p00", "2") + put("p01", "2") + put("p00", "3")
-    data += b"get p00\r\nget p01\r\nincr p00 4\r\nget p00\r\n" + put("p00", "9") + b"get p00 p01\r\n"
-    ask(client, put("p00", "1") + put("p01", "1"), 2)
-    assert ask(client, data, 11) == b"".join([
-        got("p00", "1"), got("p01", "1"), b"END\r\n", STORED * 3, got("p00", "3"), got("p01", "2"), b"7\r\n",
-        got("p00", "7"), STORED, got("p00", "9").removesuffix(b"END\r\n") + got("p01", "2"),
-    ])  # fmt: skip
-
-
-def test_what_follows_a_command_of_the_slow_path_is_few_statements(database: SQLServer, served: Served) -> None:
-    gets = b"".join(b"get %b\r\n" % key.encode() for key in KEYS)
-    with served.connect() as client:  # its first command takes it
-        ask(client, b"".join(put(key, "1") for key in KEYS), COUNT)
-        sql(database, "SET GLOBAL general_log = ON")
-        client.sendall(b"touch p00 0\r\n" + gets)
-        assert client.recv(len(b"TOUCHED\r\n")) == b"TOUCHED\r\n"
-        assert ask(client, b"", COUNT) == b"".join(got(key, "1") for key in KEYS)
-    widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
-    assert max(widths) > COUNT / 2
-
-
 def test_binary_gets_are_few_statements(database: SQLServer, client: socket.socket, served: Served) -> None:
     ask(client, b"".join(put(key, "1") for key in KEYS), COUNT)
     names = [key.encode() for key in [*KEYS[:20], "none", "@@aaa.p01", *KEYS[20:]]]
@@ -247,18 +225,6 @@ def test_a_get_waits_for_a_write_before_it_also_if_tables_change_meanwhile(datab
         assert ask(client, b"", 2) == STORED + got("p00", "new")
 
 
-def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket, served: Served) -> None:
-    ask(client, put("p00", "1") + put("p01", "x" * 20) + put("P02", "3"), 3)
-    words = [b"p00", b"p01", b"none", b"P00", b"p02", b"p00", b"\xc3\xa4", b"@@aaa.p00", b"k" * 250, b"p01"]
-    bursts = [words, words[:6], words[:6] * 20, [b"p00"], [b"none"] * 70, [b"k" * 250] * 3, [b"\xff", b"p00"]]
-    with served.connect() as single:
-        replies = {word: ask(single, b"get %b\r\n" % word, 1) for word in {*words, b"\xff"}}
-        assert replies[b"p00"] == got("p00", "1")
-        for burst in bursts:
-            data = b"".join(b"get %b\r\n" % word for word in burst)
-            assert ask(client, data, len(burst)) == b"".join(replies[word] for word in burst)
-
-
 def test_binary_sets_behind_a_locked_row_are_written_after_it(database: SQLServer, served: Served) -> None:
     keys = [b"p00", b"p01", b"p02"]
     sql(database, *[f"REPLACE INTO test.demo_test VALUES ('{key.decode()}', 'old', 0, 0, 0)" for key in keys])
@@ -283,32 +249,3 @@ def test_binary_sets_behind_a_locked_row_are_written_after_it(database: SQLServe
     assert before == [("new",), ("old",), ("old",)]
     assert [reply[:2] for reply in replies] == [(SET, 0)] * 3
     assert written(database, "c2")[:3] == [("new",)] * 3
-
-
-def test_what_follows_a_locked_row_is_written_after_it(database: SQLServer, client: socket.socket) -> None:
-    keys = ["p00", "p01", "p02", "p03"]
-    ask(client, b"".join(put(key, "old") for key in keys), len(keys))
-    with database.connect(60) as holder, holder.cursor() as cursor:
-        holder.begin()
-        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'p01' FOR UPDATE")
-        client.sendall(b"".join(put(key, "new") for key in keys))
-        assert client.recv(len(STORED)) == STORED
-        assert dict(sql(database, "SELECT c1, c2 FROM test.demo_test WHERE c1 IN ('p00', 'p01', 'p02', 'p03')")) == {
-            "p00": "new",
-            "p01": "old",
-            "p02": "old",
-            "p03": "old",
-        }
-        holder.rollback()
-    assert ask(client, b"", 3) == STORED * 3
-    rows = sql(database, "SELECT c2 FROM test.demo_test WHERE c1 IN ('p00', 'p01', 'p02', 'p03')")
-    assert rows == [("new",)] * 4
-
-
-def test_a_run_is_counted_once_for_each_command(client: socket.socket) -> None:
-    ask(client, b"stats reset\r\nset p00 0 0 1\r\n1\r\n", 1)
-    ask(client, put("p01", "1") + put("p02", "1") + put("p03", "1"), 3)
-    ask(client, b"get p01\r\nget none\r\nget p02\r\nget none\r\n", 4)
-    received = ask(client, b"stats\r\n", 1)
-    for row in (b"cmd_set 4", b"cmd_get 4", b"get_hits 2", b"get_misses 2", b"total_items 4"):
-        assert b"STAT " + row + b"\r\n" in received

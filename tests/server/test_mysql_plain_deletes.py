@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
 from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8, MYSQL_9
-from helpers.serving import ask, serving
+from helpers.serving import ask
 from server.at_once import Crowd, crowd_of_readers
 
 from kvref_testbed.targets import SQLServer
@@ -91,20 +90,6 @@ def test_a_pipeline_of_one_connection(database: SQLServer, crowd: Crowd, last: s
     assert not left(database)
 
 
-def test_a_key_may_name_its_mapping(database: SQLServer, crowd: Crowd) -> None:
-    fill(database, "k00", "k01")
-    assert ask(crowd.clients[0], b"delete @@aaa.k00\r\ndelete @@aaa.k01\r\n") == DELETED * 2
-    assert not left(database)
-
-
-def test_an_expired_row_is_not_found(database: SQLServer, crowd: Crowd) -> None:
-    fill(database, "k00", expiry=1)
-    fill(database, "k01", expiry=int(time.time()) + 1000)
-    fill(database, "k02")
-    assert crowd.ask([delete(key) for key in KEYS[:3]]) == [NOT_FOUND, DELETED, DELETED]
-    assert left(database) == {"k00"}
-
-
 @pytest.mark.parametrize("words", [("row", "ROW"), ("ROW", "row"), ("Row", "ROW", "other")])
 def test_spellings_of_one_row_remove_it_once(database: SQLServer, crowd: Crowd, words: tuple[str, ...]) -> None:
     name = f"spelled_{'_'.join(words).encode().hex()}"
@@ -153,55 +138,3 @@ def test_a_row_that_went_with_another_one_is_not_found(
         ask(client, b"get nothing\r\n")
         assert ask(client, delete(first, second)) == replies
         assert not left(database, name, "k")
-
-
-def test_each_is_seen_by_a_trigger(database: SQLServer, crowd: Crowd) -> None:
-    bound(
-        crowd, database, "mourned", "CREATE TABLE test.gone (k VARCHAR(20)) ENGINE = InnoDB",
-        "CREATE TRIGGER test.goes AFTER DELETE ON test.mourned FOR EACH ROW INSERT INTO test.gone VALUES (OLD.k)",
-    )  # fmt: skip
-    assert crowd.ask([delete(key) for key in KEYS]) == [DELETED] * CLIENTS
-    assert left(database, "gone", "k") == set(KEYS)
-
-
-def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: Crowd) -> None:
-    fill(database, *KEYS)
-    with database.connect(60) as holder, holder.cursor() as cursor:
-        holder.begin()
-        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k03' FOR UPDATE")
-        crowd.send([delete(key) for key in KEYS])
-        for number, client in enumerate(crowd.clients):
-            if number != 3:
-                assert client.recv(100) == DELETED
-        assert left(database) == {"k03"}
-        holder.rollback()
-    crowd.clients[3].settimeout(30)
-    assert crowd.clients[3].recv(100) == DELETED
-
-
-def test_what_comes_behind_a_locked_row_waits_for_it(database: SQLServer, crowd: Crowd) -> None:
-    fill(database, "k00", "k01", "k02")
-    client = crowd.clients[0]
-    with database.connect(60) as holder, holder.cursor() as cursor:
-        holder.begin()
-        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k01' FOR UPDATE")
-        client.sendall(delete("k00", "k01", "k02"))
-        assert client.recv(100) == DELETED
-        assert left(database) == {"k01", "k02"}
-        holder.rollback()
-    replies = b""
-    while len(replies) < 2 * len(DELETED):
-        replies += client.recv(100)
-    assert replies == DELETED * 2
-    assert not left(database)
-
-
-def test_a_listener_that_only_reads_deletes_nothing(database: SQLServer) -> None:
-    fill(database, *KEYS)
-    with serving(database.dsn, "--read-only") as served, Crowd(served, CLIENTS) as crowd:
-        crowd.ask([b"get AA\r\n"] * CLIENTS)
-        replies = set(crowd.ask([delete(key) for key in KEYS]))
-    assert len(replies) == 1
-    assert replies.pop().startswith(b"CLIENT_ERROR")
-    assert left(database) == set(KEYS)
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")

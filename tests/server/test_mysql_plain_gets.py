@@ -36,14 +36,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
         yield server
 
 
-def test_a_row_that_is_over_is_none(database: SQLServer, served: Served) -> None:
-    sql(database, "INSERT INTO test.demo_test VALUES ('over', 'v', 0, 0, 1), ('on', 'v', 7, 0, 2000000000)")
-    with served.connect() as client:
-        for _ in range(3):
-            assert ask(client, b"get over\r\n") == b"END\r\n"
-            assert ask(client, b"get on\r\n") == b"VALUE on 7 1\r\nv\r\nEND\r\n"
-
-
 def test_a_row_is_over_when_its_second_begins(database: SQLServer, served: Served) -> None:
     with served.connect() as client:
         ask(client, b"get AA\r\n")
@@ -60,19 +52,6 @@ def test_a_row_is_over_when_its_second_begins(database: SQLServer, served: Serve
         until(over, pause=0.001)
 
 
-def test_each_get_is_counted(served: Served) -> None:
-    with served.connect() as client:
-        ask(client, b"get AA\r\n")
-        before = ask(client, b"stats\r\n")
-        for _ in range(5):
-            ask(client, b"get AA\r\n")
-            ask(client, b"get nothing\r\n")
-        after = ask(client, b"stats\r\n")
-    for name, more in ((b"cmd_get", 10), (b"get_hits", 5), (b"get_misses", 5)):
-        counts = [int(received.split(b"STAT " + name + b" ")[1].split()[0]) for received in (before, after)]
-        assert counts[1] - counts[0] == more, name
-
-
 def test_what_the_common_statement_cannot_tell_goes_the_long_way(database: SQLServer, served: Served) -> None:
     name = "spelled"
     map_table(database, name, "v", "k VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_bin PRIMARY KEY", "v VARCHAR(9)")
@@ -87,35 +66,6 @@ def test_what_the_common_statement_cannot_tell_goes_the_long_way(database: SQLSe
         )
         # The server finds the row by this key now, since a change of the table that kvref has not read yet.
         assert ask(client, b"get A\r\n") == b"VALUE A 0 1\r\nv\r\nEND\r\n"
-
-
-@pytest.mark.parametrize("first", [b"", b"get a\r\n"])
-def test_what_follows_them_sees_that_a_table_was_altered(database: SQLServer, served: Served, first: bytes) -> None:
-    name = "narrower" if first else "narrow"
-    map_table(database, name, "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
-    sql(database, f"INSERT INTO test.{name} (k, v) VALUES ('a', 'v')")
-    with served.connect() as client:
-        ask(client, b"bind %b\r\n" % name.encode())
-        for _ in range(3):
-            assert ask(client, b"get a\r\n") == b"VALUE a 0 1\r\nv\r\nEND\r\n"
-        sql(database, f"ALTER TABLE test.{name} MODIFY v VARCHAR(3)")
-        if first:
-            assert ask(client, first) == b"VALUE a 0 1\r\nv\r\nEND\r\n"
-        # Neither in the words of the database, which would refuse it, nor by the old width.
-        refused = b"SERVER_ERROR object too large for cache: column v takes 3 characters\r\n"
-        assert ask(client, b"append a 0 0 4\r\nlong\r\n") == refused
-
-
-def test_a_lost_connection_is_made_anew_for_them(database: SQLServer, served: Served) -> None:
-    with served.connect() as client:
-        for _ in range(3):
-            assert b"HELLO, HELLO" in ask(client, b"get AA\r\n")
-        others = sql(
-            database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND user = 'root'"
-        )
-        for (number,) in others:
-            sql(database, f"KILL {number}")
-        assert b"HELLO, HELLO" in ask(client, b"get AA\r\n")
 
 
 GETS = [

@@ -60,17 +60,6 @@ def test_new_rows_and_old_ones_together(database: SQLServer, crowd: Crowd) -> No
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'", "TRUNCATE TABLE mysql.general_log")
 
 
-def test_each_is_counted(crowd: Crowd) -> None:
-    def count() -> int:
-        return int(crowd.clients[0].recv(65536).split(b"STAT cmd_set ")[1].split()[0])
-
-    crowd.clients[0].sendall(b"stats\r\n")
-    before = count()
-    crowd.ask([put(key, "1") for key in KEYS])
-    crowd.clients[0].sendall(b"stats\r\n")
-    assert count() == before + CLIENTS
-
-
 def test_columns_that_are_not_mapped_stay(database: SQLServer, crowd: Crowd) -> None:
     bound(crowd, database, "beside", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", "other INT DEFAULT 5")
     sql(database, "INSERT INTO test.beside VALUES ('k00', 'old', 9)")
@@ -88,43 +77,6 @@ def test_the_plugins_profile_clears_them(database: SQLServer) -> None:
     assert set(sql(database, "SELECT v, other FROM test.cleared")) == {("new", None)}
 
 
-def test_a_listener_that_only_reads_sets_nothing(database: SQLServer) -> None:
-    with serving(database.dsn, "--read-only") as served, Crowd(served, CLIENTS) as crowd:
-        crowd.ask([b"get AA\r\n"] * CLIENTS)
-        replies = set(crowd.ask([put(key, "new") for key in KEYS]))
-    assert len(replies) == 1
-    assert replies.pop().startswith(b"CLIENT_ERROR")
-    assert not sql(database, "SELECT c1 FROM test.demo_test WHERE c2 = 'new' AND c1 LIKE 'k__'")
-
-
-def test_a_row_that_the_table_refuses_fails_none_of_the_others(database: SQLServer, crowd: Crowd) -> None:
-    bound(crowd, database, "picky", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
-    sql(
-        database,
-        "CREATE TRIGGER test.picks BEFORE INSERT ON test.picky FOR EACH ROW"
-        " IF NEW.v = 'bad' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'bad is not wanted'; END IF",
-    )
-    requests = [put(key, "bad" if key in ("k05", "k17") else "good") for key in KEYS]
-    replies = dict(zip(KEYS, crowd.ask(requests), strict=True))
-    for key in ("k05", "k17"):
-        assert b"bad is not wanted" in replies.pop(key)
-    assert set(replies.values()) == {STORED}
-    assert rows(database, "picky") == dict.fromkeys(replies, "good")
-
-
-def test_every_set_of_one_row_is_a_write_of_its_own(database: SQLServer, crowd: Crowd) -> None:
-    bound(crowd, database, "watched", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
-    sql(
-        database,
-        "CREATE TABLE test.seen (v VARCHAR(9)) ENGINE = InnoDB",
-        "INSERT INTO test.watched VALUES ('one', 'old')",
-        "CREATE TRIGGER test.sees AFTER UPDATE ON test.watched FOR EACH ROW INSERT INTO test.seen VALUES (NEW.v)",
-    )
-    values = [f"v{number:02d}" for number in range(CLIENTS)]
-    assert crowd.ask([put("one", value) for value in values]) == [STORED] * CLIENTS
-    assert sorted(value for (value,) in sql(database, "SELECT v FROM test.seen")) == values
-
-
 def test_spellings_of_one_row_do_not_rewrite_its_key(database: SQLServer, crowd: Crowd) -> None:
     bound(
         crowd, database, "spelling", "k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PRIMARY KEY",
@@ -138,31 +90,6 @@ def test_spellings_of_one_row_do_not_rewrite_its_key(database: SQLServer, crowd:
     assert found["row"][1] in ("row", "ROW", "Row")
     assert found["new"][0] in ("new", "NEW")
     assert found["new"][1] in ("new", "NEW")
-
-
-def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: Crowd) -> None:
-    crowd.ask([put(key, "old") for key in KEYS])
-    with database.connect(60) as holder, holder.cursor() as cursor:
-        holder.begin()
-        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k03' FOR UPDATE")
-        sql(database, "SET GLOBAL general_log = ON")
-        crowd.send([put(key, "new") for key in KEYS])
-        for number, client in enumerate(crowd.clients):
-            if number != 3:
-                assert client.recv(100) == STORED
-        crowd.clients[3].settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            crowd.clients[3].recv(100)
-        sql(database, "SET GLOBAL general_log = OFF")
-        holder.rollback()
-    crowd.clients[3].settimeout(30)
-    assert crowd.clients[3].recv(100) == STORED
-    logged = sql(
-        database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'UPDATE%%WHEN%%'"
-    )
-    # The other commands did not leave their group because of it.
-    assert max(text.count("WHEN") for (text,) in logged) > CLIENTS / 2
-    sql(database, "TRUNCATE TABLE mysql.general_log")
 
 
 def test_all_that_wait_are_reported_at_once_that_the_database_hangs(database: SQLServer) -> None:
@@ -195,24 +122,6 @@ def test_what_is_not_plain_is_answered_separately(database: SQLServer, crowd: Cr
     }
     assert dict(zip(requests, crowd.ask(list(requests)), strict=False)) == requests
     assert rows(database, "narrow") == {"short": "fits", "text": "grön", "later": "x"}
-
-
-def test_a_value_is_no_larger_than_the_server_is_reported(database: SQLServer) -> None:
-    with serving(database.dsn, "--set", "item_size_max=1024") as served, Crowd(served, 2) as crowd:
-        crowd.ask([b"get AA\r\n"] * 2)
-        fits, not_any_more = crowd.ask([put("fits", "x" * 700), put("large", "x" * 1025)])
-    assert fits == STORED
-    assert not_any_more.startswith(b"SERVER_ERROR object too large for cache")
-    assert not sql(database, "SELECT c1 FROM test.demo_test WHERE c1 = 'large'")
-
-
-def test_a_table_that_was_altered_is_seen(database: SQLServer, crowd: Crowd) -> None:
-    bound(crowd, database, "altered", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(3)")
-    assert crowd.ask([put(key, "abc") for key in KEYS]) == [STORED] * CLIENTS
-    sql(database, "ALTER TABLE test.altered RENAME COLUMN v TO w")
-    replies = crowd.ask([put(key, "def") for key in KEYS])
-    assert all(reply.startswith(b"SERVER_ERROR") for reply in replies)
-    assert {value for (value,) in sql(database, "SELECT w FROM test.altered")} == {"abc"}
 
 
 def test_a_statement_is_no_longer_than_the_server_takes(database: SQLServer) -> None:

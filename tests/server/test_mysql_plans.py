@@ -215,22 +215,3 @@ def close_connections(database: SQLServer) -> None:
     for (number,) in sql(database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
                                    " AND command = 'Sleep'"):  # fmt: skip
         sql(database, f"KILL {number}")
-
-
-def test_commands_go_on_after_the_database_has_closed_the_connections(database: SQLServer, served: Served) -> None:
-    with served.connect() as client:
-        assert ask(client, put("n", "1") + b"get n\r\n", 2).startswith(STORED)
-        close_connections(database)
-        assert ask(client, b"incr n 1\r\nincr n 1\r\nget n\r\n", 3) == b"2\r\n3\r\nVALUE n 0 1\r\n3\r\nEND\r\n"
-
-
-def test_a_table_that_is_altered_between_commands(database: SQLServer, served: Served) -> None:
-    with served.connect() as client:
-        assert ask(client, put("a", "1") + b"get a\r\n", 2).startswith(STORED)
-        sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(2000)")
-        long = "v" * 1500
-        assert (
-            ask(client, put("a", long) + b"get a\r\n", 2) == STORED + b"VALUE a 0 1500\r\n%b\r\nEND\r\n" % long.encode()
-        )
-        sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-        sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(1024)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from typing import Any
@@ -50,78 +49,6 @@ def test_the_schema_is_made_once(database: SQLServer) -> None:
     assert sql(database, "SELECT name, db_table FROM innodb_memcache.containers") == [("aaa", "demo_test")]
 
 
-def test_both_channels_see_the_same_rows(database: SQLServer, served: Served) -> None:
-    with served.connect() as client:
-        assert ask(client, b"get AA\r\nset \xc3\xa9 7 0 6\r\nh\xc3\xa9llo\r\n") == HELLO + b"STORED\r\n"
-        assert ask(client, b"incr n 1\r\nset n 0 0 1\r\n5\r\nincr n 7\r\n") == b"NOT_FOUND\r\nSTORED\r\n12\r\n"
-        rows = sql(database, "SELECT c1, c2, c3 FROM test.demo_test WHERE c1 <> 'AA' ORDER BY c3")
-        assert rows == [("n", "12", 0), ("é", "héllo", 7)]
-        sql(database, "UPDATE test.demo_test SET c2 = 'by SQL' WHERE c1 = 'n'")
-        assert ask(client, b"get n\r\nget @>=n@<=n\r\n") == b"VALUE n 0 6\r\nby SQL\r\nEND\r\n" * 2
-        assert ask(client, b"delete n\r\nget n\r\n") == b"DELETED\r\nEND\r\n"
-
-
-def test_a_touch_writes_the_time_alone(database: SQLServer, served: Served) -> None:
-    sql(database, "INSERT INTO test.demo_test (c1, c2, c5) VALUES ('t', 'x', 0)")
-    with served.connect() as client:
-        assert ask(client, b"touch t 2000000000\r\ntouch t 2000000000\r\n") == b"TOUCHED\r\nTOUCHED\r\n"
-        assert ask(client, b"gats 2000000001 t\r\n") == b"VALUE t 0 1 0\r\nx\r\nEND\r\n"
-    assert sql(database, "SELECT c2, c3, c4, c5 FROM test.demo_test WHERE c1 = 't'") == [("x", None, None, 2000000001)]
-
-
-def test_one_new_key_from_many_connections(database: SQLServer, served: Served) -> None:
-    with ExitStack() as stack:
-        clients = [stack.enter_context(served.connect()) for _ in range(24)]
-        for round_ in range(5):
-            for client in clients:
-                client.sendall(b"set new%d 0 0 1\r\nx\r\nincr count%d 1\r\n" % (round_, round_))
-            for client in clients:
-                assert ask(client, b"") == b"STORED\r\nNOT_FOUND\r\n"
-            assert ask(clients[0], b"set count 0 0 1\r\n0\r\n") == b"STORED\r\n"
-            for client in clients:
-                client.sendall(b"incr count 1\r\n")
-            answers = sorted(int(ask(client, b"")) for client in clients)
-            assert answers == list(range(1, len(clients) + 1))
-    assert sql(database, "SELECT COUNT(*) FROM test.demo_test WHERE c1 LIKE 'new%'") == [(5,)]
-
-
-def test_a_row_that_sql_has_locked(database: SQLServer, served: Served) -> None:
-    with closing(database.connect()) as other, other.cursor() as cursor, served.connect() as client:
-        cursor.execute("BEGIN")
-        cursor.execute("UPDATE test.demo_test SET c2 = 'mine' WHERE c1 = 'AA'")
-        begun = time.monotonic()
-        assert ask(client, b"set AA 0 0 1\r\nx\r\n") == b"SERVER_ERROR lock wait timeout\r\n"
-        assert time.monotonic() - begun > 0.8
-        # By default a read sees what is committed, and waits for no lock.
-        assert ask(client, b"get AA\r\nset other 0 0 1\r\nx\r\n") == HELLO + b"STORED\r\n"
-        cursor.execute("ROLLBACK")
-        assert ask(client, b"get AA\r\n") == HELLO
-        assert ask(client, b"touch AA\r\nset AA 8 0 12\r\nHELLO, HELLO\r\n").endswith(b"STORED\r\n")
-
-
-def test_ddl_counts_within_a_second(database: SQLServer, served: Served) -> None:
-    sql(
-        database,
-        "CREATE TABLE test.shop (id VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)) ENGINE = InnoDB",
-        "INSERT INTO innodb_memcache.containers VALUES ('shop', 'test', 'shop', 'id', 'v|w', '0', '0', '0', 'PRIMARY')",
-    )
-    try:
-        with served.connect() as client:
-            assert ask(client, b"set @@shop.a 0 0 3\r\nx|y\r\n") == b"STORED\r\n"
-            sql(database, "ALTER TABLE test.shop DROP COLUMN w")
-            answer = ask(client, b"get a\r\n")
-            assert answer.startswith(b"SERVER_ERROR container 'shop': table `test`.`shop` has no value column 'w'")
-            sql(database, "ALTER TABLE test.shop ADD COLUMN w VARCHAR(3) DEFAULT 'new'")
-            until_equal(lambda: ask(client, b"get a\r\n"), b"VALUE a 0 5\r\nx|new\r\nEND\r\n")
-            refused = b"SERVER_ERROR object too large for cache: column w takes 3 characters\r\n"
-            assert ask(client, b"set b 0 0 8\r\nx|longer\r\n") == refused
-            sql(database, "DROP TABLE test.shop")
-            assert b"there is no table test.shop" in ask(client, b"get a\r\n")
-            assert ask(client, b"get @@aaa.AA\r\n").startswith(b"VALUE @@aaa.AA")
-    finally:
-        sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'shop'", "DROP TABLE IF EXISTS test.shop")
-
-
 @pytest.mark.parametrize(
     ("engine", "cause"), [("ENGINE = MyISAM", "of engine MyISAM"), ("PARTITION BY KEY () PARTITIONS 2", "partitioned")]
 )
@@ -138,31 +65,6 @@ def test_tables_that_cannot_be_mapped(database: SQLServer, served: Served, engin
         assert cause in served.wait_for("`test`.`odd`")
     finally:
         sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'odd'", "DROP TABLE test.odd")
-
-
-def test_an_account_that_lacks_a_privilege(database: SQLServer) -> None:
-    sql(
-        database,
-        "CREATE USER 'kv'@'%' IDENTIFIED BY 'pä55'",
-        "GRANT SELECT ON innodb_memcache.* TO 'kv'@'%'",
-        "GRANT SELECT ON test.demo_test TO 'kv'@'%'",
-    )
-    dsn = f"mysql://kv@{database.host}:{database.port}/"
-    try:
-        refused = kvref("serve", "--store", dsn)
-        assert refused.returncode == 3
-        assert "1045 Access denied for user 'kv'" in refused.stderr
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("KVREF_MYSQL_PASSWORD", "pä55")
-            with serving(dsn) as served, served.connect() as client:
-                assert ask(client, b"get AA\r\n") == HELLO
-                answer = ask(client, b"set AA 0 0 1\r\nx\r\n")
-                assert answer.startswith(b"SERVER_ERROR 1142 ")
-                assert b"'kv'@" in answer
-                sql(database, "GRANT INSERT, UPDATE, DELETE ON test.demo_test TO 'kv'@'%'")
-                assert ask(client, b"set n 0 0 1\r\nx\r\ndelete n\r\n") == b"STORED\r\nDELETED\r\n"
-    finally:
-        sql(database, "DROP USER 'kv'@'%'")
 
 
 def test_flush_all_of_the_plugin_is_a_truncate_where_the_account_may(database: SQLServer) -> None:
@@ -195,23 +97,6 @@ def test_a_server_that_goes_and_comes_back(database: SQLServer, served: Served) 
         finally:
             database.start()
         assert ask(client, b"get kept\r\nset other 0 0 1\r\ny\r\n") == b"VALUE kept 0 1\r\nx\r\nEND\r\nSTORED\r\n"
-
-
-def test_a_server_that_takes_no_writes(database: SQLServer) -> None:
-    sql(
-        database,
-        "CREATE USER 'kv'@'%' IDENTIFIED BY ''",
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO 'kv'@'%'",
-        "SET GLOBAL read_only = 1",
-    )
-    try:
-        with serving(f"mysql://kv@{database.host}:{database.port}/") as served, served.connect() as client:
-            assert ask(client, b"set n 0 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1290 ")
-            assert ask(client, b"get AA\r\n") == HELLO
-            sql(database, "SET GLOBAL read_only = 0")
-            assert ask(client, b"set n 0 0 1\r\nx\r\ndelete n\r\n") == b"STORED\r\nDELETED\r\n"
-    finally:
-        sql(database, "SET GLOBAL read_only = 0", "DROP USER 'kv'@'%'")
 
 
 def test_more_clients_than_connections(database: SQLServer) -> None:

@@ -18,7 +18,6 @@ from server.in_process import InProcess, turns_until
 
 from kvref import collations
 from kvref.errors import StoreError
-from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.slots import MAX_BYTES, Replies
@@ -330,18 +329,6 @@ def test_what_is_not_planned_waits_for_the_replies_of_what_is(process: InProcess
     asyncio.run(play())
 
 
-def test_a_command_that_arrives_in_parts_is_planned_once_it_is_whole(process: InProcess) -> None:
-    async def play() -> None:
-        async with process.clients(1) as (client,):
-            await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
-            await client.deliver(SET % (b"a", b"2") + b"get")
-            await client.deliver(b" a\r\nset a 0 0 1\r\n")
-            await client.send(b"3\r\nget a\r\n")
-            assert await client.heard(8) == b"STORED\r\n" + SHOWN % (b"a", b"2") + b"STORED\r\n" + SHOWN % (b"a", b"3")
-
-    asyncio.run(play())
-
-
 def test_a_line_that_ends_without_carriage_return_is_answered_at_once(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):
@@ -365,24 +352,6 @@ def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_comm
             process.disk.set()
             assert await client.heard(5) == b"STORED\r\n2\r\n" + SHOWN % (b"n", b"2")
             await turns_until(lambda: not process.server.connections)
-
-    asyncio.run(play())
-
-
-def test_which_verbs_are_planned(process: InProcess) -> None:
-    async def play() -> None:
-        async with process.clients(1) as (client,):
-            await client.ask(SET % (b"a", b"1"))
-            await turns_until(lambda: process.server.executor.planners)  # type: ignore[attr-defined]
-            planned = planner_of(process).verbs
-        assert planned == {
-            b"get", b"gets", b"bget", b"set", b"add", b"replace", b"append", b"prepend", b"cas", b"delete", b"incr", b"decr",
-            b"touch", b"gat", b"gats", b"mg", b"ms", b"md", b"ma", b"mn",
-        }  # fmt: skip
-        assert {*TEXT, *TEXT_BEYOND_PLUGIN} - planned == {
-            b"flush_all", b"bind", b"stats", b"version", b"verbosity", b"quit", b"cache_memlimit", b"lru_crawler",
-            b"refresh_certs", b"shutdown", b"me",
-        }  # fmt: skip
 
     asyncio.run(play())
 

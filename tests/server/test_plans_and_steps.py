@@ -215,27 +215,6 @@ def test_what_sql_commits_is_shown_by_the_next_get(tmp_path: Path) -> None:
         assert peer.ask(0, b"get a\r\n").startswith(b"END\r\n")
 
 
-def test_gets_sent_at_once_get_the_replies_of_single_gets(tmp_path: Path) -> None:
-    with serving(_prepared(tmp_path / "one")) as served, served.connect() as single, served.connect() as client:
-        large = b"set @@bytes1.l 0 0 9000\r\n%b\r\n" % (b"l" * 9000)
-        _ask(
-            single,
-            large + b"set x 0 4000000000 1\r\nx\r\n" + b"".join(b"set k%d 7 0 1\r\nv\r\n" % n for n in range(70)),
-        )
-        for each in (single, client):
-            _ask(each, b"get @@bytes1.l\r\n")
-        words = [b"k%d" % n for n in range(70)]
-        bursts = [words, words[:2], [b"l"] * 30, [b"none"], [*words[:5], b"none", *words[5:9]], [b"x", b"k1"]]
-        bursts += [[b"k1", b"@@bytes1.k2", b"k3"], [b"k1", b"y" * 251, b"k2"], [b"k1", b"k2 k3", b"k4"]]
-        shown = {word: _ask(single, b"get %b\r\n" % word) for burst in bursts for word in burst}
-        assert shown[b"k1"] == b"VALUE k1 7 1\r\nv\r\nEND\r\n"
-        for burst in bursts:
-            data = b"".join(b"get %b\r\n" % word for word in burst)
-            before = _hits(single)
-            assert _ask(client, data, len(burst)) == b"".join(shown[word] for word in burst)
-            assert _hits(single) - before == sum(shown[word].count(b"VALUE") for word in burst)
-
-
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 def test_a_get_of_several_words_may_name_the_mapping_in_force(tmp_path: Path, profile: str) -> None:
     words = (

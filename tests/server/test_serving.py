@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import sqlite3
 import struct
@@ -25,17 +24,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def sql(served: Served) -> sqlite3.Connection:
     return sqlite3.connect(served.store, isolation_level=None, timeout=60)
-
-
-def test_rows_are_seen_from_both_ends(served: Served) -> None:
-    with served.connect() as client:
-        assert ask(client, b"set k 3 0 5\r\nhello\r\n") == b"STORED\r\n"
-        database = sql(served)
-        assert database.execute("SELECT c2, c3 FROM demo_test WHERE c1 = 'k'").fetchall() == [("hello", 3)]
-        database.execute("UPDATE demo_test SET c2 = 'changed' WHERE c1 = 'k'")
-        database.execute("INSERT INTO demo_test (c1, c2) VALUES ('sql', 'row')")
-        database.close()
-        assert ask(client, b"get k sql\r\n") == b"VALUE k 3 7\r\nchanged\r\nVALUE sql 0 3\r\nrow\r\nEND\r\n"
 
 
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
@@ -61,54 +49,6 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         assert acknowledged > 0
         # The last one sent may be there without having been acknowledged.
         assert rows[0][0] in (str(acknowledged), str(acknowledged + 1))
-
-
-def test_each_connection_has_its_own_binding(served: Served) -> None:
-    database = sql(served)
-    database.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT)")
-    database.execute("INSERT INTO t VALUES ('AA', 'other')")
-    database.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
-    database.close()
-    clients = [served.connect() for _ in range(20)]
-    for client in clients[::2]:
-        assert ask(client, b"bind t\r\n") == b"SUCCEED\r\n"
-    for number, client in enumerate(clients):
-        assert (b"HELLO" in ask(client, b"get AA\r\n")) is bool(number % 2)
-        client.close()
-
-
-def test_bad_input_keeps_the_connection_and_the_others(served: Served) -> None:
-    with served.connect() as client, served.connect() as neighbour:
-        long_key = b"k" * 251
-        assert ask(client, b"frobnicate\r\n") == b"ERROR\r\n"
-        assert ask(client, b"get " + long_key + b"\r\n") == b"CLIENT_ERROR bad command line format\r\n"
-        assert ask(client, b"set " + long_key + b" 0 0 1\r\nx\r\n") == b"CLIENT_ERROR bad command line format\r\n"
-        assert ask(client, b"set k 0 0 ten\r\n") == b"CLIENT_ERROR bad command line format\r\n"
-        assert ask(client, b"set k 0 0 1\r\nabc\r\n") == b"CLIENT_ERROR bad data chunk\r\nERROR\r\n"
-        big = b"x" * ((1 << 20) + 1)
-        assert (
-            ask(client, b"set k 0 0 %d\r\n%b\r\n" % (len(big), big)) == b"SERVER_ERROR object too large for cache\r\n"
-        )
-        assert ask(client, b"get k\r\n") == b"END\r\n"
-        assert ask(neighbour, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-        client.sendall(b"x" * 2000)
-        assert client.recv(100) == b""  # a line without end, and no get: closed, as the daemon does
-        assert ask(neighbour, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-
-
-def test_a_dropped_table_is_an_error_and_other_mappings_go_on(served: Served) -> None:
-    database = sql(served)
-    database.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v TEXT)")
-    database.execute("INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')")
-    with served.connect() as client:
-        assert ask(client, b"set @@t.k 0 0 1\r\nx\r\n") == b"STORED\r\n"
-        database.execute("DROP TABLE t")
-        assert (
-            ask(client, b"get k\r\n")
-            == b"SERVER_ERROR container 't': there is no table test.t: create it or correct the row\r\n"
-        )
-        assert ask(client, b"get @@aaa.AA\r\n") == b"VALUE @@aaa.AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-    database.close()
 
 
 def test_reload_takes_the_new_configuration_or_keeps_the_old(served: Served) -> None:
@@ -146,18 +86,6 @@ def test_a_write_waits_for_another_writer_and_reads_do_not(served: Served) -> No
         assert ask(writer, b"") == b"42\r\nVALUE AA 8 2\r\n42\r\nEND\r\n"
 
 
-def test_the_wait_for_another_writer_ends(tmp_path: Path) -> None:
-    with serving(tmp_path / "s.sqlite", "--set", "innodb_lock_wait_timeout=1") as served, served.connect() as client:
-        database = sql(served)
-        database.execute("BEGIN IMMEDIATE")
-        started = time.monotonic()
-        assert ask(client, b"set AA 0 0 1\r\nx\r\nget AA\r\n").startswith(b"SERVER_ERROR lock wait timeout\r\nVALUE AA")
-        assert time.monotonic() - started >= 1
-        database.execute("COMMIT")
-        database.close()
-        assert ask(client, b"set AA 0 0 1\r\nx\r\n") == b"STORED\r\n"
-
-
 def test_a_client_that_leaves_while_its_write_waits(served: Served) -> None:
     database = sql(served)
     database.execute("BEGIN IMMEDIATE")
@@ -169,13 +97,6 @@ def test_a_client_that_leaves_while_its_write_waits(served: Served) -> None:
     with served.connect() as client:
         assert ask(client, b"get AA\r\n").startswith(b"VALUE AA")
     database.close()
-
-
-def test_thousand_commands_in_one_packet(served: Served) -> None:
-    with served.connect() as client:
-        sets = b"".join(b"set p%d 0 0 1 noreply\r\nx\r\n" % n for n in range(1000))
-        assert ask(client, sets + b"get p0 p500 p999\r\n").count(b"VALUE") == 3
-        assert ask(client, b"get AA\r\n" * 1000).count(b"END\r\n") == 1000
 
 
 def test_a_client_that_does_not_read_holds_up_nobody(served: Served) -> None:
@@ -198,27 +119,11 @@ def resident_megabytes(pid: int) -> int:
     return int(match[1]) // 1024
 
 
-def test_half_close(served: Served) -> None:
-    with served.connect() as client:
-        client.sendall(b"set k 0 0 1\r\nx\r\nget k\r\n")
-        client.shutdown(socket.SHUT_WR)
-        assert read_all(client) == b"STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n"
-
-
 def read_all(client: socket.socket) -> bytes:
     data = b""
     while chunk := client.recv(4096):
         data += chunk
     return data
-
-
-def test_sigterm_answers_what_was_carried_out_and_exits_0(served: Served) -> None:
-    with served.connect() as client:
-        assert ask(client, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
-        served.process.send_signal(signal.SIGTERM)
-        assert client.recv(10) == b""
-    assert served.process.wait(timeout=60) == 0
-    served.wait_for("stopping")
 
 
 def test_stats_of_the_process(served: Served) -> None:
@@ -250,16 +155,6 @@ def test_many_large_replies_neither_pile_up_nor_hold_up_others(served: Served) -
         greedy.sendall(b"get a\r\n" * 2000)  # 2 GB of replies to a client that does not read
         assert ask(neighbour, b"get AA\r\n").startswith(b"VALUE AA")  # within the connection's ten seconds
         assert resident_megabytes(served.process.pid) < 300
-
-
-def test_one_get_of_too_much_is_refused(served: Served) -> None:
-    long_table(served)
-    with served.connect() as client, served.connect() as neighbour:
-        assert ask(client, b"bind wide\r\n") == b"SUCCEED\r\n"
-        client.sendall(b"get " + b"a " * 5000 + b"\r\n")
-        assert ask(neighbour, b"get AA\r\n").startswith(b"VALUE AA")
-        assert ask(client, b"") == b"SERVER_ERROR out of memory writing get response: more than 67108864 bytes\r\n"
-        assert ask(client, b"get " + b"zz " * 20000 + b"\r\nget @@aaa.AA\r\n").startswith(b"END\r\nVALUE @@aaa.AA")
 
 
 def test_configuration_gone_while_serving(served: Served) -> None:

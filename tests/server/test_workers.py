@@ -251,13 +251,6 @@ def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, 
             assert ask(client, b"get AA\r\n") == b"END\r\n"
 
 
-def test_a_port_in_use(served: Served, tmp_path: Path) -> None:
-    words = ("--create", "--store", f"sqlite:///{tmp_path}/y.sqlite", "--listen", f"127.0.0.1:{served.port}")
-    result = kvref("serve", *TWO, *words)
-    assert result.returncode == 2
-    assert "Address already in use: choose another --listen" in result.stderr
-
-
 @pytest.mark.parametrize("secured", [False, True])
 def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(tmp_path: Path, secured: bool) -> None:
     """With TLS both workers write, since such connections stay; without it the first one does."""
