@@ -90,18 +90,6 @@ class Crowd:
         return [answer(client) for client in self.clients[: len(requests)]]
 
 
-@contextmanager
-def crowd_of_readers(database: SQLServer, clients: int) -> Iterator[Crowd]:
-    """Serve a database to clients that have each read a row, so that their next commands are planned.
-
-    The demo table then has its first row only.
-    """
-    with serving_without_pauses(database) as served, Crowd(served, clients) as crowd:
-        crowd.ask([b"get AA\r\n"] * clients)
-        yield crowd
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-
-
 def answer(client: socket.socket) -> bytes:
     """Return one whole reply."""
     reply = b""

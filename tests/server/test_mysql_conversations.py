@@ -1,4 +1,4 @@
-"""Fast path, slow path, common and single statements over a database server send the same replies."""
+"""Generated conversations over a database server have the same replies however commands are carried out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 from helpers.database import database_or_skip, sql
 from helpers.live import MYSQL_8, MYSQL_9, nightly
 from helpers.row_cache_checker import OPTIONS, SERVE
-from helpers.serving import serving
+from helpers.serving import STEPS, serving
+from hypothesis import settings
 from server.conversations import CLIENTS, Peer, converse
 
 from kvref_testbed.targets import SQLServer
@@ -61,16 +62,14 @@ SQL = (
 )
 # But those of cas numbers.
 COLUMNS = {"names~": "k, v, f, e", "bytes~": "k, v, f, e", "western~": "k, v, f"}
-STEPS = 150
-# How each server is started: the query of its DSN, and further options.
-GENERAL = ("", "--set", "line_size_max=100000")
-SINGLE = ("coalesce=0",)
-FAST = ("",)
+COUNT = 2 * settings().max_examples
+# How each server is started: what runs, and the query of its DSN. The first plans no command, the second shares no statement.
+STARTS = ((STEPS, ""), ("kvref", "coalesce=0"), ("kvref", None))
 
 
 @dataclass(frozen=True)
 class Base:
-    """A database server, and the query of the DSN and the options of a server with its fast path."""
+    """A database server, and the query of the DSN and the options of the usual server."""
 
     server: SQLServer
     query: str = ""
@@ -114,10 +113,8 @@ def rows(server: SQLServer, own: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])
-def test_the_fast_path_answers_as_the_general_one(
-    database: Base, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same conversation with a server that has no fast path, one without common statements, and a usual one."""
+def test_planned_common_and_single_statements_have_the_same_replies(database: Base, profile: str) -> None:
+    """The same conversation with a server that plans no command, one without common statements, and a usual one."""
     server, chance = database.server, random.Random(profile)
     sql(server, "DELETE FROM innodb_memcache.containers WHERE name <> 'aaa'")
     owns = ("_p_", "_q_", "_r_")
@@ -136,14 +133,15 @@ def test_the_fast_path_answers_as_the_general_one(
 
     with ExitStack() as stack:
         peers = []
-        for own, (query, *options) in zip(owns, (GENERAL, SINGLE, (*FAST, *database.options)), strict=True):
-            dsn = f"{server.dsn}?{'&'.join(filter(None, (query, '' if query else database.query)))}"
-            served = stack.enter_context(serving(dsn, "--profile", profile, *options))
+        for own, (program, query) in zip(owns, STARTS, strict=True):
+            options = database.options if query is None else ()
+            dsn = f"{server.dsn}?{database.query if query is None else query}"
+            served = stack.enter_context(serving(dsn, "--profile", profile, *options, program=program))
             peers.append(Peer(served, stack, own.encode()))
             for number in range(CLIENTS):
                 peers[-1].ask(number, b"bind names~\r\n")  # the default mapping is of all servers
             peers[-1].exchange_frames([(0x00, b"@@names~", b"", b"")], 0)
-        converse(chance, peers, [name.encode() for name, *_ in ROWS], STEPS, by_sql)
+        converse(chance, peers, [name.encode() for name, *_ in ROWS], COUNT, by_sql)
         for name in TABLES:
             compare(name)
         if database.options and profile == "kvref":
