@@ -11,9 +11,15 @@ from helpers.serving import Served, serving
 from kvref_testbed.targets import SQLServer
 
 
-@pytest.fixture
-def served(database: SQLServer) -> Iterator[Served]:
-    """Serve the tables of a module's own fixture `database`; the demo table then has its first row only."""
+@pytest.fixture(scope="module")
+def shared_server(database: SQLServer) -> Iterator[Served]:
+    """Serve the tables of a module's own fixture `database` to all tests of the module."""
     with serving(database.dsn) as running:
         yield running
+
+
+@pytest.fixture
+def served(database: SQLServer, shared_server: Served) -> Iterator[Served]:
+    """Give the server of the module; the demo table then has its first row only."""
+    yield shared_server
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")

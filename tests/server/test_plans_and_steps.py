@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.live import nightly
 from helpers.serving import STEPS, Served, serving
+from hypothesis import settings
 from server.conversations import Peer, converse, frame
 
 from kvref import collations, profiles
@@ -166,7 +167,7 @@ def test_planned_commands_are_answered_as_by_steps(tmp_path: Path, profile: str,
                     peer.reload()
             return table.encode()
 
-        converse(chance, peers, [name.encode() for name, *_ in ROWS], 250, by_sql)
+        converse(chance, peers, [name.encode() for name, *_ in ROWS], 4 * settings().max_examples, by_sql)
         for table in COLUMNS:
             compare(table)
         counters, *others = [peer.counters() for peer in peers]
@@ -398,7 +399,7 @@ def test_the_reply_behind_a_quiet_set_waits_for_its_commit(
     behind = frame(opcode, b"" if opcode == 0x0A else b"other")
     with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack, served.connect() as client:
         peer = _Peer(served, stack)
-        for number in range(100):
+        for number in range(settings().max_examples):
             start = frame(0x00, b"@@aaa.other")
             client.sendall(start)
             client.recv(1 << 10)
