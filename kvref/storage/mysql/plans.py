@@ -91,15 +91,19 @@ class MySQLRows:
         self._clears = bound.rules.clears_unmapped
         self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
 
+    @property
+    def may_conflict(self) -> bool:
+        """Return whether a row may be refused because of another one, or be deleted with it."""
+        return self._mapping.other_unique or self._mapping.cascades
+
     def in_order(self, operations: Sequence[Operation]) -> bool:
         """Return whether each row is written by itself: whether one is refused depends on those before it.
 
         Another unique index refuses no update that leaves its columns as they are, or makes them NULL.
         """
-        mapping = self._mapping
-        if not (mapping.other_unique or mapping.cascades):
+        if not self.may_conflict:
             return False
-        if mapping.cascades or mapping.unique_values:
+        if self._mapping.cascades or self._mapping.unique_values:
             return True
         return not all(type(each) is Update and each.row.key == each.key for each in operations)
 

@@ -180,7 +180,7 @@ class OpenBatches:
         rows, transaction, batch = work.rows, line.transaction, _session(line).batch
         if not rows.live:
             return []
-        single = rows.in_order or line.single_until > batch.number or not self._locks.are_known(transaction)
+        single = rows.may_conflict or line.single_until > batch.number or not self._locks.are_known(transaction)
         most = 1 if single else min(batch.writes_left, self._width(rows))
         apart: list[Task] = []
         seen: set[Hashable] = set()
