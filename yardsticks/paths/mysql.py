@@ -1,6 +1,10 @@
 """Generated conversations with two servers in this process over one MySQL or MariaDB server: one plans, one does not.
 
     python -m yardsticks.paths.mysql DSN [--conversations N] [--seed S] [--profile P]... [--set NAME=VALUE]...
+        [--batches]
+
+With `--batches`, connections have batches of the sizes and levels of BATCHES, idle connections are committed, and after
+that a program empties the table now and then.
 
 A conversation runs on one server after the other, over the same tables: on one of them commands run by steps, each with
 statements of its own (`coalesce=0`). Compared is what `inside` compares.
@@ -28,6 +32,7 @@ from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.stores import open_store
 from yardsticks.paths.inside import (
     _UNEQUAL,
+    END_OF_TABLE,
     FIRST_CAS,
     HERE,
     MAX_SHOWN,
@@ -38,6 +43,7 @@ from yardsticks.paths.inside import (
     Numbers,
     Transport,
     _short,
+    batch_settings,
     conversation,
     filled,
     last_number,
@@ -50,6 +56,16 @@ META_ARGUMENTS[b"N"] = [b"0", b"100"]
 # Counters that only timing decides, or that steps add to again if a command is carried out again.
 RECOUNTED: Final = ("bytes_read", "cmd_touch", "touch_hits", "touch_misses")
 PATIENCE: Final = 60.0  # seconds until a server counts as stuck
+# Batches of reads and of writes, the isolation level, and that writes wait for rows that others have written.
+BATCHES: Final = (
+    (1, 3, 1, True), (32, 1, 1, True), (1, 32, 0, True), (2, 4, 1, True), (32, 32, 0, True), (1, 4, 2, True),
+    (1, 3, 3, True), (4, 5, 2, True), (3, 2, 3, True), (1, 2, 1, True),
+)  # fmt: skip
+# A lock is awaited for a second at least: most conversations with batches have one connection.
+SHARED: Final = 0.15
+# Which gaps a write locks depends on rows that InnoDB has not purged yet, those of the other server included: such a
+# conversation must differ as often, in alternating order.
+TRIES: Final = 3
 # By title: columns of a table `test.t` with key `k`, and its value columns; the options are f, c and e.
 _NUMBERS: Final = "f INT, c BIGINT UNSIGNED, e INT"
 TABLES: Final = {
@@ -113,6 +129,14 @@ class MySQLSide:
                 raise TimeoutError(f"{self.path}: a command is not answered")
             await asyncio.sleep(0.0002)
 
+    async def commit(self) -> None:
+        """Commit the batches of all connections; raises as `settle`."""
+        for connection, _ in self.connections:
+            connection.commit_idle()
+        await self.settle()
+        while any(connection._commit.running for connection, _ in self.connections):
+            await asyncio.sleep(0.001)
+
     def begin(self, count: int, columns: str) -> None:
         """Fill the table again, and connect clients."""
         self.run("DELETE FROM test.t")
@@ -142,12 +166,19 @@ class MySQLSide:
         try:
             for event in events:
                 connection, transport = self.connections[event.number]
-                if not transport.closed:
+                if event.data == END_OF_TABLE:
+                    await self.commit()
+                    self.run("DELETE FROM test.t")
+                elif not event.data:
+                    connection.commit_idle()
+                elif not transport.closed:
                     connection.data_received(filled(event.data, last))
                 if event.settles:
                     await self.settle()
                     last = last_number(transport.written) or last
             await self.settle()
+            if self.server.isolation.batches:
+                await self.commit()
         except TimeoutError as error:
             return [str(error)]
         for number, (connection, transport) in enumerate(self.connections):
@@ -207,8 +238,9 @@ def _differ(steps: list[object], planned: list[object]) -> str:
 
 
 async def run(
-    dsn: str, profile: str, conversations: int, seed: int, settings: Sequence[str], titles: Sequence[str]
-) -> int:
+    dsn: str, profile: str, conversations: int, seed: int, settings: Sequence[str], titles: Sequence[str],
+    *, batches: bool = False,
+) -> int:  # fmt: skip
     """Run conversations; print those that differ and return their number."""
     differ = 0
     for title in titles:
@@ -228,11 +260,9 @@ async def run(
         await setup.close()
         sides = [MySQLSide(path, profile, dsn, settings) for path in ("steps", "plan")]
         for number in range(max(1, conversations // len(titles))):
-            count, events = conversation(random.Random(f"{seed}:{title}:{number}"))  # noqa: S311
-            if count > 1:  # commands of several connections in flight have no order that both must have
-                events = [replace(each, settles=True) for each in events]
-            steps, planned = [await side.converse(count, columns, events) for side in sides]
-            if found := _differ(steps, planned):
+            count, events = _conversation(random.Random(f"{seed}:{title}:{number}"), batches=batches)  # noqa: S311
+            found = await _compared(sides, count, columns, events)
+            if found:
                 differ += 1
                 print(f"first: {found}")
                 events, found = await _shrunk(sides, count, columns, events, found)
@@ -250,6 +280,27 @@ async def run(
     return differ
 
 
+def _conversation(draw: random.Random, *, batches: bool) -> tuple[int, list[Event]]:
+    """Return the number of connections, and what they send."""
+    count, events = conversation(draw, batches=batches)
+    if batches and draw.random() > SHARED:
+        count, events = 1, [replace(each, number=0) for each in events]
+    if count > 1:  # commands of several connections in flight have no order that both must have
+        events = [replace(each, settles=True) for each in events]
+    return count, events
+
+
+async def _compared(sides: list[MySQLSide], count: int, columns: str, events: list[Event]) -> str:
+    """Return how both sides differ in a conversation, empty if they do not."""
+    for number in range(TRIES if count > 1 and sides[0].server.isolation.batches else 1):
+        turns = sides[:: -1 if number % 2 else 1]
+        seen = {side.path: await side.converse(count, columns, events) for side in turns}
+        found = _differ(seen["steps"], seen["plan"])
+        if not found:
+            break
+    return found
+
+
 async def _shrunk(
     sides: list[MySQLSide], count: int, columns: str, events: list[Event], found: str
 ) -> tuple[list[Event], str]:
@@ -258,8 +309,7 @@ async def _shrunk(
         at = 0
         while at < len(events):
             fewer = events[:at] + events[at + size :]
-            steps, planned = [await side.converse(count, columns, fewer) for side in sides]
-            if differs := _differ(steps, planned):
+            if differs := await _compared(sides, count, columns, fewer):
                 events, found = fewer, differs
             else:
                 at += size
@@ -278,11 +328,16 @@ def main() -> int:
     parser.add_argument("--profile", action="append", choices=PROFILES)
     parser.add_argument("--table", action="append", choices=list(TABLES))
     parser.add_argument("--set", action="append", default=[], dest="settings")
+    parser.add_argument("--batches", action="store_true")
     given = parser.parse_args()
-    differ = sum(
-        asyncio.run(run(given.dsn, each, given.conversations, given.seed, given.settings, given.table or [*TABLES]))
-        for each in given.profile or PROFILES
-    )
+    differ = 0
+    for profile in given.profile or PROFILES:
+        for more in [batch_settings(*each) for each in BATCHES] if given.batches else [()]:
+            settings, titles = [*given.settings, *more], given.table or [*TABLES]
+            print(*settings)
+            differ += asyncio.run(
+                run(given.dsn, profile, given.conversations, given.seed, settings, titles, batches=given.batches)
+            )
     return 1 if differ else 0
 
 
