@@ -55,7 +55,7 @@ class Arithmetic:
 
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
         bound = self._bound
-        bound.begin_write()
+        bound.writing = True
         if not row[HIT] or (row[EXPIRY] and bound.is_missing(row)):
             arithmetic.check_missing(bound.session, bound.mapping, word, command)
             if command.initial is not None:

@@ -20,10 +20,6 @@ from kvref.protocol.replies import ITEM_OVERHEAD
 EXPIRED: Final = ("get_expired",)
 
 
-class WriteBegunError(Exception):
-    """A command comes to its row, which it may write: thrown into its decider while `Bound.probing`."""
-
-
 class Bound:
     """A mapping with the rules by which commands read and write its rows.
 
@@ -39,9 +35,7 @@ class Bound:
         effects: what else the decided commands do once they are carried out.
         refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
         writing: the command that is decided has come so far that it counts as a write of its batch, failed or not; the
-            deciders call `begin_write` where the steps of the command call `Batch.write`, and whoever has batches
-            resets it.
-        probing: no command is decided further than that.
+            deciders set it where the steps of the command call `Batch.write`, and whoever has batches resets it.
         succeeded: whether it counts as a write that has not failed; None: if it writes. Set and reset alike.
         undo: what takes back the marks that the decided commands have set.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
@@ -60,7 +54,6 @@ class Bound:
         self.effects: list[Callable[[], None]] = []
         self.refused_cas = 0
         self.writing = False
-        self.probing = False
         self.succeeded: bool | None = None
         self.undo: list[Callable[[], None]] = []
         self.counters = session.shared.counters
@@ -73,12 +66,6 @@ class Bound:
         self.value = values.value_reader(first, session.rules)
         self._mapped = [column is not None for column in mapping.options.values()]
         self.all_mapped = all(self._mapped)
-
-    def begin_write(self) -> None:
-        """Note that a command counts as a write from now on; raises WriteBegunError while `probing`."""
-        if self.probing:
-            raise WriteBegunError
-        self.writing = True
 
     def settle(self) -> None:
         """Add what the decided commands count to the counters of `stats`, and their accesses to the log."""
@@ -153,3 +140,29 @@ class Bound:
             return *cells, flags, cas, expiry
         options = zip((flags, cas, expiry), self._mapped, strict=True)
         return *cells, *(cell for cell, mapped in options if mapped)
+
+
+class WriteBegunError(Exception):
+    """A command comes to its row, which it may write: raised in its decider, see `ProbedBound`."""
+
+
+class ProbedBound(Bound):
+    """A mapping as `Bound`, whose commands can be decided up to where they come to their row.
+
+    Attributes:
+        probing: setting `writing` raises WriteBegunError.
+    """
+
+    def __init__(self, session: Session, mapping: Mapping) -> None:
+        self.probing = False
+        super().__init__(session, mapping)
+
+    @property
+    def writing(self) -> bool:
+        return self._writing
+
+    @writing.setter
+    def writing(self, begun: bool) -> None:
+        if begun and self.probing:
+            raise WriteBegunError
+        self._writing = begun

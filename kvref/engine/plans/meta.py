@@ -105,7 +105,7 @@ class MetaWrites(MetaReads):
     def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg with T or N."""
         bound = self._bound
-        bound.begin_write()
+        bound.writing = True
         new: CachedRow | None = None
         parameters: Parameters | None = None
         found = None if bound.is_missing(row) else self._found(row, word)
@@ -143,7 +143,7 @@ class MetaWrites(MetaReads):
 
     def delete(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
         bound = self._bound
-        bound.begin_write()
+        bound.writing = True
         if command.stale:
             return self._make_stale(row, word, command)
         if command.cas == 0 and not bound.is_missing(row) and (row[CAS] or 0) % _TOP:

@@ -153,7 +153,7 @@ class Touching:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""
         bound = self._bound
         time = retrieve.requested_time(bound.session, bound.mapping, exptime, bound.now)
-        bound.begin_write()
+        bound.writing = True
         if bound.is_missing(row):
             bound.counted.append(UNTOUCHED)
             return False, None, None

@@ -49,12 +49,12 @@ class Storage:
         verb, flags, exptime, data, _, quiet = command
         bound = self._bound
         if self._begins_before_key:
-            bound.begin_write()
+            bound.writing = True
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
         stored, seen = self._flags.get(flags) or self._fit_flags(flags)
-        bound.begin_write()
+        bound.writing = True
         cas = bound.next_cas()  # taken before the value is looked at (columns:cas-017)
         new: CachedRow
         cells: tuple[Cell, ...]
@@ -82,14 +82,14 @@ class Storage:
         """Decide an add, a replace or a cas."""
         verb, flags, exptime, _, number, quiet = command
         if self._begins_before_key:
-            self._bound.begin_write()
+            self._bound.writing = True
         if not row[HIT]:
             store.storage_key(self._bound.key, verb, word, self._rules)
         if exptime:
             self._expiry(exptime)
         if flags not in self._flags:
             self._fit_flags(flags)
-        self._bound.begin_write()
+        self._bound.writing = True
         unmet = self._unmet(row, verb, number)
         if unmet is None:
             reply, new, parameters = self.set(row, word, command)
@@ -104,12 +104,12 @@ class Storage:
         verb, flags, exptime, data, number, quiet = command
         bound, session, mapping = self._bound, self._session, self._mapping
         if self._begins_before_key:
-            bound.begin_write()
+            bound.writing = True
         if not row[HIT]:
             bound.key(word)
         if self._checks_appended:
             store.check_numbers(session, mapping, _record(command, word), bound.now)
-        bound.begin_write()
+        bound.writing = True
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
@@ -187,7 +187,7 @@ class Deletion:
     def removed(self, row: CachedRow, number: int) -> tuple[Status, CachedRow | None]:
         """Return the outcome and the row afterwards, None if it stays; `number` is its required cas number, 0: any."""
         bound = self._bound
-        bound.begin_write()
+        bound.writing = True
         if bound.is_missing(row):
             bound.counted.append(self._missed)
             return Status.NOT_FOUND, None

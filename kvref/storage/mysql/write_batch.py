@@ -84,7 +84,7 @@ def carry_out_whole(connection: MySQLConnection, operations: Sequence[Operation]
         connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
     elif partly:
         connection.roll_back()
-        raise RetryableError(f"of {len(operations)} rows not all were there")
+        raise _not_all(operations)
     return done
 
 
@@ -97,7 +97,11 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
         if not connection.in_transaction:
             raise
         return False
-    raise RetryableError(f"of {len(writes)} rows not all were there")
+    raise _not_all(writes)
+
+
+def _not_all(writes: Sequence[Operation]) -> RetryableError:
+    return RetryableError(f"of {len(writes)} rows not all were there")
 
 
 def _batches(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:

@@ -23,7 +23,7 @@ from kvref.engine.dispatch import execute
 from kvref.engine.operations import Commit, LockWaitError, RollBack
 from kvref.engine.plans import record
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.bound import WriteBegunError
+from kvref.engine.plans.bound import ProbedBound, WriteBegunError
 from kvref.engine.plans.plan import ABSENT, CachedRow
 from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
@@ -340,7 +340,9 @@ def _may_stop_before(task: Task) -> bool:
 def _stops_before(work: Work[MySQLRows], task: Task) -> bool:
     """Return whether a command ends before it comes to its row, which nothing but the command decides."""
     decide, word, command, _, _ = task.plan
-    work.bound.probing = True
+    bound = work.bound
+    assert isinstance(bound, ProbedBound), "its commands are in batches"
+    bound.probing = True
     try:
         _noting(task, decide, ABSENT, word, command)
     except WriteBegunError:
@@ -348,7 +350,7 @@ def _stops_before(work: Work[MySQLRows], task: Task) -> bool:
     except RefusedError:
         return True
     finally:
-        work.bound.probing = False
+        bound.probing = False
         _forget(task)
     return True
 

@@ -30,7 +30,7 @@ from kvref.engine.operations import (
     Scan,
     TransactionLostError,
 )
-from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.bound import Bound, ProbedBound
 from kvref.engine.plans.words import Words, ordinary_mapping
 from kvref.engine.session import Session
 from kvref.errors import StoreError
@@ -204,7 +204,7 @@ class MySQLExecutor:
         work = self._works.get(table)
         if work is None:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
-            bound = Bound(session, table.mapping)
+            bound = (Bound if self._isolation.direct else ProbedBound)(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
             if self._scheduler.caching is not None and self.store.row_cache is not None:
                 rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
