@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cluster.network import Node, network, parted
 from cluster.rows import dsn, is_expelled, prepare, used
+from cluster.vitess import FOUR_SHARDS, vitess_cluster_or_skip
 from faults.clock import HOUR, YEAR, a_clock
 from faults.processes import children
 from helpers.database import database_or_skip
@@ -33,6 +34,8 @@ from kvref_testbed.targets import Group, SQLServer
 from kvref_testbed.targets.group import MEMBERS, Member
 from kvref_testbed.targets.mysqld import RestartableServer
 from kvref_testbed.targets.router import Router
+from kvref_testbed.targets.vitess import SHARDS, TABLES
+from kvref_testbed.targets.vitess_cluster import TABLETS, Gate
 
 _HANG = 0.5  # seconds that a process is stopped
 _LONG_HANG = 4.5  # longer than `timeout=`
@@ -301,12 +304,50 @@ def over_router(_folder: Path) -> Iterator[System]:
         yield system
 
 
-def _lost(server: RestartableServer | Router) -> None:
+@contextmanager
+def over_vitess(_folder: Path) -> Iterator[System]:
+    """Serve a Vitess cluster, with three tablets in each of two shards and two vtgates, by two processes."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(vitess_cluster_or_skip(TABLETS))
+        system = System(f"{cluster.dsn}?timeout=3", OVER_A_DATABASE)
+        gates = cycle(cluster.gates)
+
+        def shard() -> str:
+            return random.choice(cluster.shards())
+
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "planned change of a primary": lambda: cluster.take_over(shard()),
+            "kill -9 of a primary": lambda: cluster.rejoin(cluster.lose_primary(shard())),
+            "kill -9 of a vtgate": lambda: _lost(next(gates)),
+            "SIGSTOP of a vtgate": lambda: _hung(next(gates), _LONG_HANG),
+        }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+@contextmanager
+def over_resharded_vitess(_folder: Path) -> Iterator[System]:
+    """Serve a Vitess cluster whose rows move from two shards to four and back, by two processes."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(vitess_cluster_or_skip(1))
+        system = System(f"{cluster.dsn}?timeout=3", OVER_A_DATABASE)
+        system.faults |= {
+            "two shards become four": lambda: cluster.reshard(FOUR_SHARDS),
+            "four shards become two": lambda: cluster.reshard(SHARDS[TABLES]),
+        }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+def _lost(server: RestartableServer | Router | Gate) -> None:
     server.kill()
     server.start()
 
 
-def _hung(server: RestartableServer | Router, seconds: float) -> None:
+def _hung(server: RestartableServer | Router | Gate, seconds: float) -> None:
     server.pause()
     try:
         time.sleep(seconds)  # how long it hangs
@@ -365,4 +406,6 @@ SETUPS = (
     Setup("replication group behind MySQL Router, two processes", over_router, 60),
     Setup("replication group, two processes with reads=session", partial(over_group, SESSION), 24, session=True),
     Setup("replication group in network namespaces, two processes", over_parted_group, 12),
+    Setup("Vitess, two processes", over_vitess, 25),
+    Setup("Vitess while rows move to other shards, two processes", over_resharded_vitess, 2),
 )
