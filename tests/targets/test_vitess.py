@@ -44,3 +44,11 @@ def test_kvref_over_it_holds(available: Callable[[str], None], tmp_path: Path) -
     judged = kvref(*words, timeout=600)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert re.search(r"as kvref: [1-9]\d* holds", judged.stdout)
+
+
+def test_generated_conversations_are_those_of_one_server(available: Callable[[str], None]) -> None:
+    available("vitess")
+    compared = kvref("duel", "kvref-vitess", "kvref-mysql-8.0", "--conversations", "5", timeout=600)
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+    assert "5 conversations" in compared.stdout
+    assert ": 0 differ" in compared.stdout
