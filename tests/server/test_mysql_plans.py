@@ -161,6 +161,20 @@ def test_updates_share_a_statement_unless_another_unique_index_may_refuse_one(
     assert sql(database, f"SELECT k, v, a FROM test.by_{index} ORDER BY k") == rows
 
 
+@pytest.mark.serial
+def test_commands_are_planned_after_a_reload_that_changes_nothing(database: SQLServer, served: Served) -> None:
+    sets = b"".join(put(f"k{number}", "x") for number in range(8))
+    with served.connect() as old:
+        assert ask(old, sets, 8) == STORED * 8
+        served.reload()
+        with served.connect() as new:
+            for client in (old, new):
+                assert ask(client, put("k0", "x"), 1) == STORED
+                sql(database, "SET GLOBAL general_log = ON")
+                assert ask(client, sets, 8) == STORED * 8
+                assert logged(database, "UPDATE") == [1]
+
+
 def test_a_mark_of_a_command_that_is_decided_again_is_set_once(database: SQLServer, served: Served) -> None:
     columns = "v VARCHAR(20) UNIQUE", "f INT", "c BIGINT UNSIGNED", "e INT", "CHECK (v <> 'no')"
     map_table(database, "marked", "v", "k VARCHAR(32) PRIMARY KEY", *columns)

@@ -165,11 +165,11 @@ class MySQLExecutor:
         # If secondaries answer gets, what each connection has written last decides which of them may.
         shared = self.store.login.reads == PRIMARY and transaction.batch is None
         planners = self._planners if shared else transaction.planners
-        if kind not in planners:
-            for each in [each for each, found in planners.items() if found is not None and not found.live]:
+        found = planners.get(kind)
+        if kind not in planners or (found is not None and not found.live):
+            for each in [each for each, planner in planners.items() if planner is not None and not planner.live]:
                 del planners[each]
-            planners[kind] = self._planner_of(table, session, wire_rules, transaction, planned)
-        found = planners[kind]
+            found = planners[kind] = self._planner_of(table, session, wire_rules, transaction, planned)
         return found if found is not None and found.live else None
 
     def _planned(self, transaction: Transaction, session: Session) -> type | None:
@@ -202,7 +202,7 @@ class MySQLExecutor:
         if self._scheduler is None or unplanned(table.mapping, identities):
             return None
         work = self._works.get(table)
-        if work is None:
+        if work is None or not work.rows.live:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
             bound = (Bound if self._isolation.direct else ProbedBound)(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
