@@ -190,6 +190,27 @@ def test_a_row_that_a_program_has_locked(database: SQLServer) -> None:
         assert uncommitted(database) == [("a", "x"), ("b", "x"), ("c", "x"), ("m", "2")]
 
 
+def test_a_batch_that_waits_for_a_program_has_locked_no_row_behind_that(database: SQLServer) -> None:
+    sql(database, "INSERT INTO test.demo_test (c1, c2, c3) VALUES ('m', 'x', 0), ('p', 'x', 0)")
+    with (
+        batching(database, 9, innodb_lock_wait_timeout=20) as served,
+        clients(served, 1) as (client,),
+        closing(database.connect()) as other,
+        other.cursor() as cursor,
+    ):
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE test.demo_test SET c2 = 'mine' WHERE c1 = 'm'")
+        assert ask(client, put("a")) == STORED
+        client.sendall(put("m") + put("p"))
+        until_one_waits(database)
+        cursor.execute(
+            "UPDATE test.demo_test SET c2 = 'mine' WHERE c1 = 'p'"
+        )  # if `p` was locked, this were a deadlock
+        cursor.execute("COMMIT")
+        assert ask(client, b"") == STORED * 2
+        assert uncommitted(database) == [("a", "x"), ("m", "x"), ("p", "x")]
+
+
 def test_a_key_that_a_program_inserts(database: SQLServer) -> None:
     with (
         batching(database, 9) as served,

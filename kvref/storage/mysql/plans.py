@@ -272,6 +272,21 @@ class MySQLRows:
                 connection.require_open()  # what was written is gone with some settings, and in some clusters
         return self._read(connection, words, SKIP_LOCKED)
 
+    def lock_all(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, Found] | None:
+        """Lock the rows of some words of different rows without waiting; return them, None if one of them is locked.
+
+        None: rows up to that one in the order of the index may be locked now, and none behind it: where all lock rows
+        in this order, waiting for it is no deadlock. Begins a transaction and raises as `lock_many`.
+        """
+        continues = connection.in_transaction
+        try:
+            return self._read(connection, words, NO_WAIT)[0]
+        except LockWaitError as error:
+            _require_row_lock(connection, error)
+            if continues:
+                connection.require_open()
+        return None
+
     def _read(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
     ) -> tuple[dict[bytes, Found], set[bytes]]:

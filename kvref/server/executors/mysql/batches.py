@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from functools import partial
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from kvref.engine.batch import Batch, Ending
@@ -146,7 +146,8 @@ class OpenBatches:
         if not tasks:
             return ()
         found = await self._lock(line, work, tasks)
-        tasks = tasks[: len(found)]
+        if not found:
+            return ()
         before, written = batch.writes, False
         finished: list[Task] = []
         operations: list[Operation] = []
@@ -197,7 +198,7 @@ class OpenBatches:
         return apart
 
     async def _lock(self, line: Line, work: Work[MySQLRows], tasks: Sequence[Task]) -> Mapping[bytes, Found]:
-        """Return the rows of the first of some commands, which are locked then, up to one that must wait.
+        """Return the rows of some commands, which are locked then; none if one of them must wait.
 
         Raises as `_write`.
         """
@@ -206,22 +207,20 @@ class OpenBatches:
         self._locks.take(transaction, [each.identity for each in tasks])
         connection = transaction.connection = transaction.connection or await self._pool.take()
         words = [each.word for each in tasks]
-        locked: Set[bytes] = set()
+        found: Mapping[bytes, Found] | None = None
         try:
-            found, locked = await self._pool.in_thread(work.rows.lock_many, connection, words)
+            found = await self._pool.in_thread(work.rows.lock_all, connection, words)
         except UncertainError:
             if len(tasks) == 1:
                 raise
-            found, locked = {}, set(words)
-        if not locked:
+        if found is not None:
             return {word: found[word] for word in words}
-        # Rows behind the one that waits may be locked now: what follows locks one row after another.
+        # Others of these rows may be locked now: what follows locks one row after another.
         line.single_until = _session(line).batch.number + 1
         if not continues:
             await self._pool.in_thread(MySQLConnection.roll_back, connection)
             self._locks.release(transaction)
-            return {}
-        return {word: found[word] for word in takewhile(lambda word: word not in locked, words)}
+        return {}
 
     async def _read(self, line: Line, work: Work[MySQLRows], waiting: deque[Task]) -> Sequence[Task]:
         """Carry out the first gets, up to one that fills the batch; returns and raises as `_write`."""
