@@ -341,3 +341,25 @@ def test_a_further_unique_index_refuses_a_row_unless_it_has_null_of_new_ones(
     mapping = store.execute(LoadMapping("t"))
     assert mapping is not None
     assert store.has_rules(mapping) is refuses
+
+
+@pytest.mark.parametrize(
+    ("columns", "cas", "index", "refuses"),
+    [
+        ("k INTEGER PRIMARY KEY, v VARCHAR(9)", "0", "PRIMARY", False),
+        ("k INTEGER PRIMARY KEY, v VARCHAR(9) UNIQUE", "0", "PRIMARY", True),
+        ("k INTEGER PRIMARY KEY, v VARCHAR(9), a INT UNIQUE", "0", "PRIMARY", False),
+        ("a INTEGER PRIMARY KEY, k VARCHAR(9) UNIQUE, v VARCHAR(9)", "0", "sqlite_autoindex_t_1", False),
+        ("a INTEGER PRIMARY KEY, k VARCHAR(9) UNIQUE, v VARCHAR(9)", "a", "sqlite_autoindex_t_1", True),
+    ],
+)
+def test_an_integer_primary_key_counts_as_a_unique_index_if_commands_write_it(
+    store: SQLiteStore, columns: str, cas: str, index: str, refuses: bool
+) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute(f"CREATE TABLE t ({columns})")
+        other.execute(f"INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'v', '0', '{cas}', '0', '{index}')")
+    store.refresh()
+    mapping = store.execute(LoadMapping("t"))
+    assert mapping is not None
+    assert store.has_rules(mapping) is refuses

@@ -266,11 +266,14 @@ class SQLiteCatalog:
 
     def _may_conflict(self, source: str, filled: Collection[str]) -> bool:
         """Return whether a further unique index may refuse a row: all but those that only have NULL of new rows."""
-        null = {row[1] for row in self._pragma("table_xinfo", source) if row[4] is None and not (row[5] or row[6])}
-        null -= {*filled}
-        unique = [index for _, index, is_unique, _, _ in self._pragma("index_list", source) if is_unique]
+        described = self._pragma("table_xinfo", source)
+        null = {row[1] for row in described if row[4] is None and not (row[5] or row[6])} - {*filled}
+        indexes = self._pragma("index_list", source)
+        unique = [index for _, index, is_unique, _, _ in indexes if is_unique]
         columns = [{column for _, _, column in self._pragma("index_info", index)} for index in unique]
-        return sum(not each <= null for each in columns) > 1
+        # An INTEGER PRIMARY KEY has no index, and new rows get a free number in it unless commands write it.
+        rowid = set() if any(row[3] == "pk" for row in indexes) else {row[1] for row in described if row[5]}
+        return sum(not each <= null for each in columns) + (not rowid.isdisjoint(filled)) > 1
 
     def rolls_back(self) -> bool:
         """Return whether a trigger or a table names ROLLBACK: triggers write to other tables, so any of them counts."""
