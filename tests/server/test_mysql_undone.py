@@ -193,3 +193,15 @@ def test_a_batch_is_lost_whole_and_reported(database: SQLServer, proxy: Proxy, r
         assert re.match(rb"SERVER_ERROR .*: [23] pending writes are lost\r\n", reply)
         assert ask(client, b"incr a 1\r\n" * 3) == b"11\r\n12\r\n13\r\n"
     assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 IN ('a', 'b', 'c')") == [("13",), ("10",), ("10",)]
+
+
+def test_a_get_without_a_row_does_not_hide_that_a_batch_is_lost(database: SQLServer, proxy: Proxy) -> None:
+    batches = ("--set", "daemon_memcached_w_batch_size=5", "--set", "daemon_memcached_r_batch_size=9")
+    with serving(dsn(database, proxy), *batches) as served, served.connect() as client:
+        assert ask(client, put("a", "1")) == b"STORED\r\n"
+        proxy.trap(b"FROM `test`.`demo_test`", "abort")
+        # No row can have the first key: the error of the SELECT for both gets is not raised in its steps.
+        replies = ask(client, b"get " + b"k" * 40 + b"\r\nget a\r\n")
+        assert proxy.trapped
+        assert re.fullmatch(rb"END\r\nSERVER_ERROR .*: 1 pending writes are lost\r\n", replies), replies
+    assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'a'") == []

@@ -80,6 +80,10 @@ def carry_out_whole(connection: MySQLConnection, operations: Sequence[Operation]
         if not connection.in_transaction or (len(operations) == 1 and isinstance(error, ports.LockWaitError)):
             raise
         done = False
+    except Exception:
+        if undoable:
+            connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        raise
     if not done and undoable:
         connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
     elif partly:

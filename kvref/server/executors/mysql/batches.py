@@ -205,7 +205,7 @@ class OpenBatches:
         transaction = line.transaction
         continues = transaction.open
         self._locks.take(transaction, [each.identity for each in tasks])
-        connection = transaction.connection = transaction.connection or await self._pool.take()
+        connection = await self._connection(transaction)
         words = [each.word for each in tasks]
         found: Mapping[bytes, Found] | None = None
         try:
@@ -239,7 +239,7 @@ class OpenBatches:
             reads += batch.reads_of(len(several))
             if batch.fills(reads=reads):
                 break
-        connection = transaction.connection = transaction.connection or await self._pool.take()
+        connection = await self._connection(transaction)
         found, busy = await self._pool.in_thread(read_parts, connection, rows, [*words], width)
         finished = _decide_gets(batch, work, tasks, found, busy)
         if finished and batch.fills():
@@ -250,6 +250,13 @@ class OpenBatches:
         if not transaction.open:
             self._note_end(transaction)
         return finished
+
+    async def _connection(self, transaction: Transaction) -> MySQLConnection:
+        """Return where a transaction is; raises as `Pool.take`, CycleError: the server has ended the transaction."""
+        connection = transaction.connection = transaction.connection or await self._pool.take()
+        if transaction.acknowledged:
+            connection.require_open()
+        return connection
 
     @staticmethod
     def _committed(work: Work[MySQLRows], batch: Batch, task: Task, reason: str | None) -> None:
