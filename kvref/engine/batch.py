@@ -71,6 +71,15 @@ class Batch:
         """Return whether so many further reads and writes fill the batch."""
         return self._limits.full(self.reads + reads, self.writes + writes)
 
+    def joins(self, *, writes: bool, is_open: bool) -> bool:
+        """Return whether the next command is in the transaction of the batch: it writes, or the transaction has begun.
+
+        Args:
+            writes: it may write.
+            is_open: the database has a transaction of the connection.
+        """
+        return writes or is_open or self.writes > 0
+
     @property
     def writes_left(self) -> int:
         """Return how many further writes fill the batch."""

@@ -14,7 +14,6 @@ from kvref.protocol.commands import Arithmetic, Command, FlushAll
 from kvref.protocol.replies import ServerError, Status
 from kvref.server import connection, server
 from kvref.server.connection import Connection
-from kvref.server.executors.mysql.batches import OpenBatches
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.batched_rows import BatchedRows
 from kvref.storage.sqlite.transactions import Pending, Transaction
@@ -235,8 +234,7 @@ def hides_own_writes() -> None:
     put_operations(blind)
     read = BatchedRows.read
     put(BatchedRows, "read", lambda self, transaction, word: read(self, Transaction(), word))
-    takes = OpenBatches.takes
-    put(OpenBatches, "takes", staticmethod(lambda run: run.writes and takes(run)))
+    put(Batch, "joins", lambda _self, *, writes, is_open: writes)
 
 
 @breaks("KV-LOCK-040")

@@ -81,7 +81,7 @@ class OpenBatches:
     @staticmethod
     def takes(run: Run) -> bool:
         """Return whether commands are for the transaction of their connection: they write, or it is open."""
-        return run.line.transaction.session is not None and (run.writes or _is_open(run.line))
+        return run.line.transaction.session is not None and _joins(run)
 
     def add(self, run: Run) -> None:
         """Carry out commands after those of their connection that were added before."""
@@ -100,7 +100,7 @@ class OpenBatches:
                 tasks += tasks_of(runs.popleft())
             waiting = deque(tasks)
             while waiting:
-                if not (run.writes or _is_open(line)):
+                if not _joins(run):
                     for each in regrouped(waiting):
                         self._read_outside(each)
                     break
@@ -308,8 +308,8 @@ def _session(line: Line) -> Session:
     return session
 
 
-def _is_open(line: Line) -> bool:
-    return line.transaction.open or _session(line).batch.writes > 0
+def _joins(run: Run) -> bool:
+    return _session(run.line).batch.joins(writes=run.writes, is_open=run.line.transaction.open)
 
 
 def _words(task: Task) -> Sequence[bytes]:
