@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from kvref.engine.access import UNLIMITED
@@ -69,7 +68,7 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
         finally:
             session.restore_binding()
     count = session.shared.counters.count
-    session.count_later(partial(count, command, reply, missing_counted=session.rules.answers_missing_key))
+    session.defer_count(count, command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 

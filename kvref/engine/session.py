@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, ParamSpec
 
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
@@ -31,6 +32,8 @@ from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
 from kvref.engine.values import RefusedError, join_value, key_cell, shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.replies import ClientError, Fault, Item, Reply, ServerError, Status
+
+P = ParamSpec("P")
 
 
 class UnfitError(Exception):
@@ -159,11 +162,11 @@ class Session:
         self._counts = None
         self.written_cas = 0
 
-    def count_later(self, count: Callable[[], None]) -> None:
+    def defer_count(self, count: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
         """Call `count` once the command in hand has its reply: until then it may begin again, and counts once."""
         if self._counts is None:
             self._counts = []
-        self._counts.append(count)
+        self._counts.append(partial(count, *arguments, **named))
 
     def settle(self) -> None:
         """Count the command in hand, whose reply is given: it does not begin again."""
@@ -403,7 +406,7 @@ class Session:
         """Return what `is_expired` returns, and count expired rows in `get_expired`."""
         expired = self.is_expired(expiry, now)
         if expired:
-            self.count_later(self.shared.counters.expired)
+            self.defer_count(self.shared.counters.expired)
         return expired
 
     def is_another(self, cas: int | None, requested: int) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from kvref.engine.access_log import Change
@@ -247,9 +246,9 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
             entry = touch(session, at, command.exptime, now) if isinstance(command, c.GetAndTouch) else find(at, now)
             item = _fetched(session, word, target, entry, now)
         if isinstance(command, c.Get):
-            session.count_later(partial(counters.got, word, hits=item is not None, misses=item is None))
+            session.defer_count(counters.got, word, hits=item is not None, misses=item is None)
         elif target is None or target.mapping is None or target.key:
-            session.count_later(partial(counters.touched, word, hit=item is not None))
+            session.defer_count(counters.touched, word, hit=item is not None)
         if item is not None:
             items.append(item)
             size += item.size

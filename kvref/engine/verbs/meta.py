@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Protocol
 
 from kvref.engine.access_log import Change, ItemAccess
@@ -89,11 +88,11 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
                     (mapping.identity, key), Entry(0, b"", session.written_cas, EXPIRED_SECOND, now), mapping, None
                 )
     if command.exptime is not None and found is not None:
-        session.count_later(partial(session.shared.counters.touched, command.word, hit=True))
+        session.defer_count(session.shared.counters.touched, command.word, hit=True)
         touched = yield from _touch(session, found, command.exptime, now)
     else:
-        count = partial(session.shared.counters.got, command.word, hits=found is not None, misses=found is None)
-        session.count_later(count)
+        missing = found is None
+        session.defer_count(session.shared.counters.got, command.word, hits=not missing, misses=missing)
         if found is None:
             return r.Meta(MetaCode.MISSED)
         touched = found
@@ -328,7 +327,7 @@ def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> Operati
     else:
         reply = yield from run_by_policy(session, command, now, verb, lambda verb, *arguments: verb(*arguments), policy)
     count = session.shared.counters.count
-    session.count_later(partial(count, command, reply, missing_counted=session.rules.answers_missing_key))
+    session.defer_count(count, command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from kvref.engine.access_log import Change
@@ -36,7 +35,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         if position <= passed:
             continue
         if queries_cache and (hit := (yield from cached(session, word, now))) is not None:
-            session.count_later(partial(session.shared.counters.got, word, hits=1, misses=False))
+            session.defer_count(session.shared.counters.got, word, hits=1, misses=False)
             items.append(hit)
             size += hit.size
             continue
@@ -63,8 +62,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
                 yield from count_read(session)
         # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
         ends = wanted is not None and command.frame is None
-        count = partial(session.shared.counters.got, word, hits=len(found), misses=ends or not found)
-        session.count_later(count)
+        session.defer_count(session.shared.counters.got, word, hits=len(found), misses=ends or not found)
         items += found
         size += sum(item.size for item in found)
         session.check_reply(size)
@@ -214,7 +212,7 @@ def _got(session: Session, word: bytes, exptime: int, now: int) -> Generator[Ope
         reason = yield from session.batch.wrote(failed=row is None)
         if reason is not None:
             raise RefusedError(r.ServerError(reason))
-    session.count_later(partial(session.shared.counters.touched, word, hit=row is not None))
+    session.defer_count(session.shared.counters.touched, word, hit=row is not None)
     return None if row is None else session.item(word, row)
 
 

@@ -83,7 +83,7 @@ def write(
         cause = yield Update(mapping, found.key, row, session.rules.clears_unmapped)
     if cause is not None:
         return refused_by_table(session, cause)
-    session.count_later(session.shared.counters.item_stored)
+    session.defer_count(session.shared.counters.item_stored)
     session.shared.marks.changed(mapping, to_bytes(row.key), now, Change.STORED)
     return Status.STORED
 
