@@ -67,6 +67,7 @@ class MySQLRows:
         rows: the cached ones; none without a row cache.
         counted_bytes: how many bytes to count for a row of a statement, see `bytes_of_row`.
         largest: about how many bytes the largest row has; until a row is read, `counted_bytes`.
+        may_conflict: a row may be refused because of another one, or be deleted with it.
         missing: always empty: that a row is missing is not known without a query.
     """
 
@@ -89,12 +90,8 @@ class MySQLRows:
         self._generation = directory.generation
         self._identity_of: dict[bytes, Hashable] = {}
         self._clears = bound.rules.clears_unmapped
+        self.may_conflict = self._mapping.other_unique or self._mapping.cascades
         self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
-
-    @property
-    def may_conflict(self) -> bool:
-        """Return whether a row may be refused because of another one, or be deleted with it."""
-        return self._mapping.other_unique or self._mapping.cascades
 
     def in_order(self, operations: Sequence[Operation]) -> bool:
         """Return whether each row is written by itself: whether one is refused depends on those before it.

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from functools import partial
-from itertools import chain
 from typing import Any, Final, TypeVar
 
 from kvref.engine.batch import Batch, Ending
@@ -35,7 +34,7 @@ from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction, end
 from kvref.server.executors.mysql.pool import Pool
 from kvref.server.executors.mysql.row_locks import RowLocks
-from kvref.server.executors.mysql.runs import Line, Run, Task, regrouped, tasks_of
+from kvref.server.executors.mysql.runs import Line, Run, Task, regrouped, settle, tasks_of
 from kvref.server.scheduler import Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -126,11 +125,7 @@ class OpenBatches:
             return
         for _ in finished:
             waiting.popleft()
-        bound = work.bound
-        bound.counted += chain.from_iterable([each.counted for each in finished])
-        bound.events += chain.from_iterable([each.events for each in finished])
-        bound.effects += chain.from_iterable([each.effects for each in finished])
-        bound.settle()  # before the next command of a client, which may be for `stats`
+        settle(work, finished)
         line.slots.owner.note_batch()
         self._finish(finished)
         if not line.transaction.open:

@@ -28,7 +28,7 @@ from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
 from kvref.server.executors.mysql.row_locks import RowLocks
-from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, tasks_of
+from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, settle, tasks_of
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import BaseScheduler, Work, halves, refused
 from kvref.server.slots import Replies, Slots
@@ -316,10 +316,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         if torn:
             lost = [each for each in group.done if each in lost or record.several_of(each.plan) in torn]
         committed = [each for each in group.done if each not in lost] if lost else group.done
-        work.bound.counted += chain.from_iterable([each.counted for each in committed])
-        work.bound.events += chain.from_iterable([each.events for each in committed])
-        work.bound.effects += chain.from_iterable([each.effects for each in committed])
-        work.bound.settle()  # before the next command of a client, which may be for `stats`
+        settle(work, committed)
         for each in lost:
             self._reject(each, ServerError(reason or ""))
         self._finish_all(committed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from kvref.engine.plans import record
@@ -210,3 +211,12 @@ def tasks_of(run: Run) -> list[Task]:
 def regrouped(tasks: Iterable[Task]) -> list[Run]:
     """Return commands as they are carried out in another group; those of one list of replies stay in their order."""
     return [Run(each.work, each.line, each.plan, writes=record.may_write(each.plan)) for each in tasks]
+
+
+def settle(work: Work[MySQLRows], tasks: Sequence[Task]) -> None:
+    """Count commands that are carried out, before the next command of a client, which may be for `stats`."""
+    bound = work.bound
+    bound.counted += chain.from_iterable([each.counted for each in tasks])
+    bound.events += chain.from_iterable([each.events for each in tasks])
+    bound.effects += chain.from_iterable([each.effects for each in tasks])
+    bound.settle()
