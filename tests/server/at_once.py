@@ -100,11 +100,11 @@ def answer(client: socket.socket) -> bytes:
     return reply
 
 
-def put(key: str, value: str, verb: str = "set") -> bytes:
+def put(key: str, value: str = "x", verb: str = "set") -> bytes:
     return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
 
 
-def got(key: str, value: str) -> bytes:
+def got(key: str, value: str = "x") -> bytes:
     return f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n".encode()
 
 

@@ -180,7 +180,7 @@ def test_what_a_switch_commits_is_seen_while_its_command_waits_for_a_lock(tmp_pa
     file = with_a_second_mapping(tmp_path)
     settings = batches(100, 4, f"innodb_api_trx_level={level}")
     with serving(file, *settings) as served, served.connect() as holder, served.connect() as client:
-        assert ask(holder, store("AA", "held")) == b"STORED\r\n"
+        assert ask(holder, store("AA", "open")) == b"STORED\r\n"
         assert ask(client, store("@@second.k")) == b"STORED\r\n"
         assert second() == []
         client.sendall(store("@@aaa.AA", "waits"))
@@ -344,7 +344,7 @@ def test_what_is_before_a_waiting_write_is_answered_at_once_and_what_is_behind_i
     options = batches(3, 1000, "innodb_lock_wait_timeout=60")
     with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as holder, served.connect() as waiter:
         assert ask(waiter, b"get none\r\n") == b"END\r\n"
-        assert ask(holder, store("k1", "held")) == b"STORED\r\n"
+        assert ask(holder, store("k1", "open")) == b"STORED\r\n"
         waiter.sendall(store("k2") + b"get k2\r\n" + store("k1", "waited") + b"get k1\r\n")
         first = b"STORED\r\nVALUE k2 0 1\r\nx\r\nEND\r\n"
         assert receive(waiter, len(first)) == first
@@ -406,10 +406,10 @@ def test_a_row_that_another_batch_writes_before_one_that_only_touches_it_is_show
         assert ask(client, b"get AA\r\n") == b"VALUE AA 0 5\r\nother\r\nEND\r\n"
 
 
-def test_a_get_behind_a_write_that_waited_shows_what_sql_has_written_meanwhile(tmp_path: Path) -> None:
+def test_a_get_after_a_write_that_waited_shows_what_sql_wrote_during_the_wait(tmp_path: Path) -> None:
     options = batches(100, 1000, "innodb_lock_wait_timeout=1")
     with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as holder, served.connect() as waiter:
-        assert ask(holder, store("k", "held")) == b"STORED\r\n"
+        assert ask(holder, store("k", "open")) == b"STORED\r\n"
         assert ask(waiter, b"get AA\r\n" * 2) == (ITEM + b"END\r\n") * 2
         waiter.sendall(store("k") + b"get AA\r\n")
         served.until_state("conn_io_queue")
@@ -440,10 +440,10 @@ def test_what_a_command_commits_before_it_waits_is_seen_by_those_of_the_same_tur
         async with process.clients(4) as (holder, reader, first, second):
             for client in (holder, reader, first, second):
                 assert await client.ask(b"get none\r\n") == b"END\r\n"
-            assert await holder.ask(store("held")) == b"STORED\r\n"
+            assert await holder.ask(store("open")) == b"STORED\r\n"
             assert await first.ask(store("k", "5")) == b"STORED\r\n"
             await reader.send(b"get other\r\n")
-            await first.send(b"get k held\r\n")  # the read of k commits
+            await first.send(b"get k open\r\n")  # the read of k commits
             await second.send(b"incr k 1\r\n")
             assert await reader.heard(3) == b"VALUE other 0 1\r\nx\r\nEND\r\n"
             assert await second.heard(1) == b"6\r\n"

@@ -19,7 +19,7 @@ def defaults() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("defaults")
-def test_objects_of_the_start_are_exempt_and_later_ones_are_collected_rarely() -> None:
+def test_objects_of_the_start_are_exempt_from_collections_and_others_collected_rarely() -> None:
     garbage.prepare()
     assert gc.get_freeze_count() > garbage.YOUNG
     before = gc.get_stats()[0]["collections"]

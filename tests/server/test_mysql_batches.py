@@ -13,6 +13,7 @@ from helpers.commands import kvref
 from helpers.database import database_or_skip, map_table, sql, until_one_waits, until_rows
 from helpers.live import MYSQL_8
 from helpers.serving import Served, ask, serving
+from server.at_once import put
 
 from kvref_testbed.targets import SQLServer
 
@@ -43,10 +44,6 @@ def batching(database: SQLServer, *options: str, connections: int = 16, **settin
             "DELETE FROM test.demo_test",
             "INSERT INTO test.demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)",
         )
-
-
-def put(key: str, value: str = "x", verb: str = "set") -> bytes:
-    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
 
 
 def found(key: str, value: str = "x", flags: int = 0) -> bytes:

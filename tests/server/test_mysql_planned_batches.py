@@ -10,7 +10,7 @@ import pytest
 from helpers.database import database_or_skip, map_table, sql, until_one_waits, until_rows
 from helpers.live import MYSQL_8
 from helpers.serving import Served, ask, serving
-from server.at_once import common_statements, serving_without_pauses
+from server.at_once import common_statements, got, put, serving_without_pauses
 
 from kvref_testbed.targets import SQLServer
 
@@ -27,14 +27,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "SET GLOBAL log_output = 'TABLE'")
         yield server
-
-
-def put(key: str, value: str = "x", verb: str = "set") -> bytes:
-    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
-
-
-def got(key: str, value: str = "x") -> bytes:
-    return f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n".encode()
 
 
 def options(profile: str, **settings: int) -> list[str]:
@@ -160,7 +152,7 @@ def test_a_command_that_is_rejected_before_it_comes_to_its_row_locks_nothing(dat
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_a_command_that_waits_holds_no_lock_for_those_behind_it(database: SQLServer, planned: bool) -> None:
+def test_a_command_that_waits_leaves_the_rows_of_later_ones_unlocked(database: SQLServer, planned: bool) -> None:
     with batching(database, 3, innodb_lock_wait_timeout=20) as served, ExitStack() as stack:
         (one,) = stack.enter_context(clients(served, 1))
         # The first command of a connection is not planned: which row it has locked is not known to others.
@@ -190,7 +182,7 @@ def test_a_row_that_a_program_has_locked(database: SQLServer) -> None:
         assert uncommitted(database) == [("a", "x"), ("b", "x"), ("c", "x"), ("m", "2")]
 
 
-def test_a_batch_that_waits_for_a_program_has_locked_no_row_behind_that(database: SQLServer) -> None:
+def test_a_batch_that_waits_for_a_program_has_locked_no_later_row(database: SQLServer) -> None:
     sql(database, "INSERT INTO test.demo_test (c1, c2, c3) VALUES ('m', 'x', 0), ('p', 'x', 0)")
     with (
         batching(database, 9, innodb_lock_wait_timeout=20) as served,

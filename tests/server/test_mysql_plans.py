@@ -12,7 +12,7 @@ from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8
 from helpers.serving import Served
 from helpers.waiting import until
-from server.at_once import serving_without_pauses
+from server.at_once import put, serving_without_pauses
 
 from kvref_testbed.targets import SQLServer
 
@@ -33,10 +33,6 @@ def served(database: SQLServer) -> Iterator[Served]:
     with serving_without_pauses(database) as running:
         yield running
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-
-
-def put(key: str, value: str, verb: str = "set") -> bytes:
-    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
 
 
 def reply(client: socket.socket, count: int) -> bytes:
