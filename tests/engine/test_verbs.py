@@ -7,6 +7,11 @@ from collections.abc import Callable
 import pytest
 from helpers.harness import Harness
 
+from kvref.engine.dispatch import execute
+from kvref.engine.operations import LockWaitError, Lookup
+from kvref.protocol import commands as c
+from kvref.protocol.replies import Items, ServerError
+
 Make = Callable[..., Harness]
 
 
@@ -303,3 +308,26 @@ def test_5_6_finds_nothing_under_a_composite_primary_key(harness: Make) -> None:
     assert endpoint.say(store("cas", "k", b"1", cas=" 0") + b"delete k\r\n") == b"NOT_FOUND\r\n" * 2
     assert endpoint.rows("SELECT k, f FROM pair ORDER BY k, f") == [("k", 0), ("k", 7), ("new", 0)]
     assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
+
+
+@pytest.mark.parametrize(("profile", "lookups"), [("mysql-8.0", 2), ("mysql-5.6", 2), ("kvref", 1)])
+def test_the_plugin_passes_over_a_key_of_a_get_whose_row_stays_locked(
+    harness: Make, profile: str, lookups: int
+) -> None:
+    endpoint = harness(profile)
+    endpoint.say(b"get none\r\n")
+    session = endpoint.session("a")
+    steps = execute(session, c.Get([b"a", b"b"], with_cas=False), endpoint.now)
+    found = 0
+    operation = next(steps)
+    with pytest.raises(StopIteration) as ended:
+        while True:
+            found += isinstance(operation, Lookup)
+            locked = isinstance(operation, Lookup) and found == 1
+            operation = steps.throw(LockWaitError()) if locked else steps.send(None)
+    assert found == lookups
+    if profile == "kvref":
+        assert isinstance(ended.value.value, ServerError)
+    else:
+        assert ended.value.value == Items([], with_cas=False)  # [more:lockedget-001]
+    assert not session.switch_disabled

@@ -225,3 +225,23 @@ def close_connections(database: SQLServer) -> None:
     for (number,) in sql(database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
                                    " AND command = 'Sleep'"):  # fmt: skip
         sql(database, f"KILL {number}")
+
+
+def test_a_get_of_several_misses_a_row_that_stays_locked_and_leaves_mappings_selectable(database: SQLServer) -> None:
+    options = "--profile", "mysql-8.0", "--set", "innodb_api_trx_level=3", "--set", "innodb_lock_wait_timeout=1"
+    sql(database, "INSERT INTO test.narrow VALUES ('a', 'one'), ('b', 'two')")
+    with (
+        serving_without_pauses(database, *options) as served,
+        served.connect() as client,
+        closing(database.connect(60)) as holder,
+        holder.cursor() as cursor,
+    ):
+        assert ask(client, b"get @@narrow.none\r\n", 1) == b"END\r\n"
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE test.narrow SET v = 'new' WHERE k = 'a'")
+        # [more:lockedget-001]
+        assert ask(client, b"get @@narrow.a b\r\n", 1) == b"VALUE b 0 3\r\ntwo\r\nEND\r\n"
+        assert ask(client, b"get none a zz\r\n", 1) == b"END\r\n"
+        assert ask(client, b"get @@aaa.AA\r\n", 1).startswith(b"VALUE @@aaa.AA 8 12\r\n")
+        cursor.execute("ROLLBACK")
+    sql(database, "DELETE FROM test.narrow")

@@ -14,7 +14,7 @@ from kvref.engine.access_log import Change
 from kvref.engine.cache.dispatch import cached, note
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, Row, Update
+from kvref.engine.operations import LockWaitError, Lookup, Operation, OperationGen, RollBack, Row, Update
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.engine.verbs.ranges import Range, parse, scan
@@ -171,8 +171,14 @@ def _usable(session: Session) -> OperationGen:
 
 
 def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, from_replica: bool) -> OperationGen:
+    """Return the row of a word of a get as a list of its item, empty where it is missing."""
     cell = session.key_to_find(mapping, key)
-    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, from_replica=from_replica))
+    row: Row | None = None
+    try:
+        row = None if cell is None else (yield Lookup(mapping, cell, from_replica=from_replica))
+    except LockWaitError:
+        if session.rules.lock_wait_is_error:
+            raise  # the plugin misses the row (innodb_get), and looks up the words behind it
     if row is None or session.count_expired(row.expiry, now):
         return []
     session.shared.marks.fetched(mapping, to_bytes(row.key), now)

@@ -191,9 +191,7 @@ class MySQLExecutor:
             return object
         if isolation.reads_begin or transaction.open or session.batch.writes:
             return None
-        # A get of several words that has waited for a lock too long may disable `@@` in the commands behind it.
-        alike = session.rules.each_word_switches or not isolation.reads_lock
-        return c.Get if (isolation.reads_committed if cached else alike) else None
+        return c.Get if isolation.reads_committed or not cached else None
 
     def _planner_of(
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, planned: type
