@@ -31,12 +31,16 @@ main()
 
 
 @contextmanager
-def serving_without_pauses(database: SQLServer, *options: str) -> Iterator[Served]:
-    """Serve a database such that commands are batched however long a busy machine takes between two of them."""
+def serving_without_pauses(database: SQLServer, *options: str, changed: str = "") -> Iterator[Served]:
+    """Serve a database such that commands are batched however long a busy machine takes between two of them.
+
+    Args:
+        changed: statements that change the server before it starts.
+    """
     words = [
         sys.executable,
         "-c",
-        WITHOUT_PAUSES,
+        changed + WITHOUT_PAUSES,
         "serve",
         "--store",
         database.dsn,

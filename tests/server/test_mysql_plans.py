@@ -18,6 +18,18 @@ from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 STORED = b"STORED\r\n"
+# Decides a set, and then fails as no decision should.
+FAILING = """
+from kvref.engine.plans.store import Storage
+from kvref.errors import StoreError
+decide = Storage.set
+def decide_and_fail(self, row, word, command):
+    decision = decide(self, row, word, command)
+    if word == b"fails":
+        raise StoreError("failed")
+    return decision
+Storage.set = decide_and_fail
+"""
 
 
 @pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
@@ -245,3 +257,22 @@ def test_a_get_of_several_misses_a_row_that_stays_locked_and_leaves_mappings_sel
         assert ask(client, b"get @@aaa.AA\r\n", 1).startswith(b"VALUE @@aaa.AA 8 12\r\n")
         cursor.execute("ROLLBACK")
     sql(database, "DELETE FROM test.narrow")
+
+
+def test_a_command_whose_decision_fails_is_counted_once(database: SQLServer) -> None:
+    with serving_without_pauses(database, changed=FAILING) as served, served.connect() as client:
+        assert ask(client, b"get a\r\n", 1) == b"END\r\n"
+        assert ask(client, put("fails", "1"), 1) == STORED
+        assert ask(client, put("a", "1"), 1) == STORED
+        client.sendall(b"stats\r\n")
+        assert b"STAT cmd_set 2\r\n" in _until_end(client)
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def _until_end(client: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"END\r\n"):
+        received = client.recv(1 << 16)
+        assert received, found
+        found += received
+    return found

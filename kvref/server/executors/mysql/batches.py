@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from kvref.engine.batch import Batch, Ending
 from kvref.engine.dispatch import execute
@@ -34,7 +34,7 @@ from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction, end
 from kvref.server.executors.mysql.pool import Pool
 from kvref.server.executors.mysql.row_locks import RowLocks
-from kvref.server.executors.mysql.runs import Line, Run, Task, regrouped, settle, tasks_of
+from kvref.server.executors.mysql.runs import Line, Run, Task, noting, regrouped, settle, tasks_of
 from kvref.server.scheduler import Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -44,7 +44,6 @@ from kvref.storage.mysql.write_batch import Operation, carry_out_whole
 
 _log = logging.getLogger("kvref.server")
 
-T = TypeVar("T")
 # What a command by steps would meet, too, or has met: it must not wait for the same lock or answer twice.
 _MET_AGAIN: Final = (LockWaitError, RetryableError, LostError, HangError)
 
@@ -311,17 +310,6 @@ def _words(task: Task) -> Sequence[bytes]:
     return (task.word,) if isinstance(task.word, bytes) else task.word
 
 
-def _noting(task: Task, decide: Callable[..., T], *arguments: Any) -> T:
-    """Decide a command, whose counters, accesses and marks are noted apart from those of others."""
-    bound = task.work.bound
-    shared = bound.counted, bound.events, bound.effects, bound.undo
-    bound.counted, bound.events, bound.effects, bound.undo = task.counted, task.events, task.effects, task.undo
-    try:
-        return decide(*arguments)
-    finally:
-        bound.counted, bound.events, bound.effects, bound.undo = shared
-
-
 def _forget(task: Task) -> None:
     """Forget what the decision on a command has noted, and take its marks back."""
     task.take_back()
@@ -345,7 +333,7 @@ def _stops_before(work: Work[MySQLRows], task: Task) -> bool:
     assert isinstance(bound, ProbedBound), "its commands are in batches"
     bound.probing = True
     try:
-        _noting(task, decide, ABSENT, word, command)
+        noting(task, decide, ABSENT, word, command)
     except WriteBegunError:
         return False
     except RefusedError:
@@ -375,7 +363,7 @@ def _decide(
     for task in tasks:
         row = found[task.word]
         finished.append(task)
-        task.reply, new, parameters = _noting(task, decided_write, work, task.plan, row.row)
+        task.reply, new, parameters = noting(task, decided_write, work, task.plan, row.row)
         if not work.bound.writing:
             _forget(finished.pop())
             break
@@ -400,9 +388,9 @@ def _decide_gets(
             break
         try:
             if isinstance(word, bytes):
-                task.reply = _noting(task, decide, found[word], word, command)[0]
+                task.reply = noting(task, decide, found[word], word, command)[0]
             else:
-                task.reply = _noting(task, decide, [found[each] for each in words], word, command)
+                task.reply = noting(task, decide, [found[each] for each in words], word, command)
         except RefusedError:
             _forget(task)
             break

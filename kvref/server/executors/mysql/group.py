@@ -182,8 +182,10 @@ def _write_and_commit(
 ) -> tuple[list[Any], tuple[str | None, HangError | None]]:
     """Write the last rows of a transaction and end it; `written` names rows that were written in it before."""
     answers = write(connection, operations)
+    if written or None in answers:
+        return answers, _commit(connection)
     connection.require_open()
-    return answers, (_commit if written or None in answers else _free_locks)(connection)
+    return answers, _free_locks(connection)
 
 
 def _commit(connection: MySQLConnection) -> tuple[str | None, HangError | None]:

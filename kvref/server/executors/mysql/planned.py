@@ -28,7 +28,18 @@ from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
 from kvref.server.executors.mysql.row_locks import RowLocks
-from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, settle, tasks_of
+from kvref.server.executors.mysql.runs import (
+    Line,
+    Run,
+    RunQueue,
+    Task,
+    has_cas,
+    noting,
+    regrouped,
+    runs_of,
+    settle,
+    tasks_of,
+)
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import BaseScheduler, Work, halves, refused
 from kvref.server.slots import Replies, Slots
@@ -384,23 +395,19 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         if not tasks:
             return []
         work = tasks[0].work
-        bound, rows = work.bound, work.rows
-        counted, events, effects, undo = bound.counted, bound.events, bound.effects, bound.undo
         operations: list[Operation | None] = []
         for task in tasks:
             decide, word, command, _, _ = task.plan
             assert isinstance(word, bytes), "only gets have several words"
-            bound.counted, bound.events, bound.effects, bound.undo = task.counted, task.events, task.effects, task.undo
             row = found[word]
             operation: Operation | None = None
             try:
-                task.reply, new, parameters = decide(row.row, word, command)
+                task.reply, new, parameters = noting(task, decide, row.row, word, command)
             except RefusedError as refusal:
-                task.reply, new, parameters = refused(work, task.plan, refusal)
+                task.reply, new, parameters = noting(task, refused, work, task.plan, refusal)
             if new is not None:
-                operation = rows.operation(word, row, new, parameters)
+                operation = work.rows.operation(word, row, new, parameters)
             operations.append(operation)
-        bound.counted, bound.events, bound.effects, bound.undo = counted, events, effects, undo
         return operations
 
     def _reject(self, task: Task, reply: Reply) -> None:

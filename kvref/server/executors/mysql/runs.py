@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import Plan
@@ -15,6 +15,8 @@ from kvref.server.executors.mysql.command import Runner, Transaction
 from kvref.server.scheduler import BaseScheduler, Work, may_begin
 from kvref.server.slots import Replies, Slots
 from kvref.storage.mysql.plans import MySQLRows
+
+T = TypeVar("T")
 
 
 class Line:
@@ -211,6 +213,17 @@ def tasks_of(run: Run) -> list[Task]:
 def regrouped(tasks: Iterable[Task]) -> list[Run]:
     """Return commands as they are carried out in another group; those of one list of replies stay in their order."""
     return [Run(each.work, each.line, each.plan, writes=record.may_write(each.plan)) for each in tasks]
+
+
+def noting(task: Task, decide: Callable[..., T], *arguments: object) -> T:
+    """Decide a command, whose counters, accesses and marks are noted apart from those of others, also if that fails."""
+    bound = task.work.bound
+    shared = bound.counted, bound.events, bound.effects, bound.undo
+    bound.counted, bound.events, bound.effects, bound.undo = task.counted, task.events, task.effects, task.undo
+    try:
+        return decide(*arguments)
+    finally:
+        bound.counted, bound.events, bound.effects, bound.undo = shared
 
 
 def settle(work: Work[MySQLRows], tasks: Sequence[Task]) -> None:
