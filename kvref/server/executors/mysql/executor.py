@@ -38,14 +38,14 @@ from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.mysql.command import Command, Planners, Transaction
-from kvref.server.executors.mysql.planned import MySQLScheduler, connections_of_groups
+from kvref.server.executors.mysql.planned import MySQLScheduler, Planned, connections_of_groups, planned
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Work
 from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import PRIMARY, SESSION
-from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
@@ -157,11 +157,18 @@ class MySQLExecutor:
         mapping = None if self._scheduler is None else ordinary_mapping(session)
         if mapping is None:
             return None
-        planned = self._planned(transaction, session)
-        if planned is None:
+        how = planned(self._isolation, cached=self.store.row_cache is not None, alone=self._alone)
+        if how is Planned.IN_GROUP:
+            transaction.batch = None
+            if self._alone and session.batch.open:
+                session.batch.reset()  # of reads, and nothing of them is open
+            kinds: type | None = object
+        else:
+            kinds = self._planned_in_batch(transaction, session, how)
+        if kinds is None:
             return None
         table = self.store.tables(self.store.canonical(mapping))
-        kind = table, session.access.rights, session.bound, planned
+        kind = table, session.access.rights, session.bound, kinds
         # If secondaries answer gets, what each connection has written last decides which of them may.
         shared = self.store.login.reads == PRIMARY and transaction.batch is None
         planners = self._planners if shared else transaction.planners
@@ -169,24 +176,16 @@ class MySQLExecutor:
         if kind not in planners or (found is not None and not found.live):
             for each in [each for each, planner in planners.items() if planner is not None and not planner.live]:
                 del planners[each]
-            found = planners[kind] = self._planner_of(table, session, wire_rules, transaction, planned)
+            found = planners[kind] = self._planner_of(table, session, wire_rules, transaction, kinds)
         return found if found is not None and found.live else None
 
-    def _planned(self, transaction: Transaction, session: Session) -> type | None:
-        """Return which commands of a connection are planned now; None: no command.
-
-        In batches with a row cache, and in batches of writes at levels 2 and 3: gets outside transactions.
-        """
+    def _planned_in_batch(self, transaction: Transaction, session: Session, how: Planned) -> type | None:
+        """Return which kind of commands of a connection with batches is planned now; None: no command."""
         isolation, cached = self._isolation, self.store.row_cache is not None
         transaction.batch = session.batch if isolation.read_batch or not cached else None
-        if isolation.ends_with_command and not (cached and isolation.batches):
-            transaction.batch = None
-            if self._alone and session.batch.open:
-                session.batch.reset()  # of reads, and nothing of them is open
-            return object
-        if not (isolation.direct or self._alone or cached):
+        if how is Planned.NONE:
             return None
-        if not (isolation.direct or cached or isolation.reads_begin or isolation.level > READ_COMMITTED):
+        if how is Planned.IN_BATCH:
             transaction.session = session
             return object
         if isolation.reads_begin or transaction.open or session.batch.writes:
@@ -194,7 +193,7 @@ class MySQLExecutor:
         return c.Get if isolation.reads_committed or not cached else None
 
     def _planner_of(
-        self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, planned: type
+        self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, kinds: type
     ) -> Planner | None:
         identities = self.store.identities(table.mapping)
         if self._scheduler is None or unplanned(table.mapping, identities):
@@ -207,7 +206,7 @@ class MySQLExecutor:
             if self._scheduler.caching is not None and self.store.row_cache is not None:
                 rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
-        words = Words(session, planned)
+        words = Words(session, kinds)
         return Planner(work, words, self._scheduler.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:

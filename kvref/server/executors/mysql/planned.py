@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from enum import Enum, auto
 from functools import partial
 from itertools import chain
 from typing import Any, Final, cast
@@ -44,7 +45,7 @@ from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import BaseScheduler, Work, halves, refused
 from kvref.server.slots import Replies, Slots
 from kvref.storage.base import PRIMARY
-from kvref.storage.isolation import Isolation
+from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
@@ -65,11 +66,39 @@ _BYTES_OF_KEY: Final = 1024  # in a statement
 BACK_OFF: Final = 5.0
 
 
-def connections_of_groups(store: MySQLStore, isolation: Isolation, *, alone: bool) -> int:
-    """Return how many connections carry out groups: one reads, another one writes; 0: each command runs alone.
+class Planned(Enum):
+    """Which commands of a connection may be planned."""
 
-    With batches, each client writes in its own transaction, and gets outside of it form groups; another connection
-    must be left for them.
+    NONE = auto()
+    GETS_OUTSIDE = auto()  # gets outside transactions
+    IN_BATCH = auto()  # all, in the open transaction of their connection; gets outside transactions form groups
+    IN_GROUP = auto()  # all, in groups with those of other connections
+
+
+# Connections that carry out groups: one reads, another one writes. In a batch, each client writes on its own one.
+_CONNECTIONS: Final = {Planned.NONE: 0, Planned.GETS_OUTSIDE: 1, Planned.IN_BATCH: 1, Planned.IN_GROUP: 2}
+
+
+def planned(isolation: Isolation, *, cached: bool, alone: bool) -> Planned:
+    """Return which commands may be planned with these settings.
+
+    Args:
+        cached: there is a row cache.
+        alone: connections use no other store.
+    """
+    if cached and isolation.batches:
+        return Planned.GETS_OUTSIDE
+    if isolation.ends_with_command:
+        return Planned.IN_GROUP
+    if isolation.reads_begin or not alone:
+        return Planned.NONE
+    return Planned.GETS_OUTSIDE if isolation.level > READ_COMMITTED else Planned.IN_BATCH
+
+
+def connections_of_groups(store: MySQLStore, isolation: Isolation, *, alone: bool) -> int:
+    """Return how many connections carry out groups; 0: each command runs alone.
+
+    With batches, another connection must be left for the transactions of clients.
 
     Args:
         alone: connections use no other store.
@@ -96,11 +125,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation, *, alone: boo
         )
     if few or (isolation.batches and not cached and login.max_connections(batches=True) <= MIN_CONNECTIONS):
         return 0
-    if cached and isolation.batches:
-        return 1
-    if isolation.ends_with_command:
-        return 2
-    return 0 if isolation.reads_begin or not alone else 1
+    return _CONNECTIONS[planned(isolation, cached=cached, alone=alone)]
 
 
 class MySQLScheduler(BaseScheduler[MySQLRows]):
