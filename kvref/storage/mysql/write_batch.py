@@ -69,7 +69,7 @@ def carry_out_whole(connection: MySQLConnection, operations: Sequence[Operation]
     undoable = len(together) + len(alone) > 1
     if undoable:
         connection.query(f"SAVEPOINT {_SAVEPOINT}")
-    partly = False
+    done = partly = False
     try:
         for numbers in together:
             partly = not connection.write_all([operations[number] for number in numbers])  # type: ignore[arg-type]
@@ -79,14 +79,12 @@ def carry_out_whole(connection: MySQLConnection, operations: Sequence[Operation]
     except (KvrefError, ports.LockWaitError) as error:
         if not connection.in_transaction or (len(operations) == 1 and isinstance(error, ports.LockWaitError)):
             raise
-        done = False
-    except Exception:
-        if undoable:
+    finally:
+        if undoable and not done and connection.in_transaction:
             connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-        raise
-    if not done and undoable:
-        connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-    elif partly:
+    if partly and not undoable:
+        # By steps, only the command without its row would fail. To undo one statement alone takes a savepoint, which
+        # would cost each step of a batch a statement, for what only a trigger can do to rows that are locked.
         connection.roll_back()
         raise _not_all(operations)
     return done
