@@ -21,10 +21,11 @@ from kvref_testbed.targets import SQLServer
 _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.DOTALL)
 
 
-# Nothing is batched after a pause, before the mapped tables are read again: here no pause is long enough.
+# Nothing is batched after a pause, before the mapped tables are read again: here no pause is long enough. A table that
+# was locked once is not tried again by a group.
 WITHOUT_PAUSES = """
-from kvref.server.executors.mysql import executor
-executor.SCHEMA_CHECK_INTERVAL = executor.MAX_SCHEMA_AGE = 3600.0
+from kvref.server.executors.mysql import executor, planned
+executor.SCHEMA_CHECK_INTERVAL = executor.MAX_SCHEMA_AGE = planned.BACK_OFF = 3600.0
 from kvref.cli import main
 main()
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import select
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
@@ -14,7 +13,7 @@ from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8, MYSQL_9
 from helpers.serving import Served, ask, serving
 from helpers.waiting import until, until_equal, until_risen
-from server.at_once import Crowd, answer, common_statements, got, put
+from server.at_once import Crowd, answer, common_statements, got, put, serving_without_pauses
 
 from kvref_testbed.targets import SQLServer
 
@@ -159,26 +158,44 @@ def _ready(clients: list[socket.socket]) -> list[socket.socket]:
     return select.select(clients, [], [], 0)[0]
 
 
-@pytest.mark.serial
-def test_a_table_that_sql_has_locked(tables: SQLServer, served: Served) -> None:
-    with Crowd(served, 12) as crowd, closing(tables.connect(30)) as other, other.cursor() as cursor:
+def test_a_table_that_sql_has_locked_delays_no_commands_of_other_tables(tables: SQLServer) -> None:
+    with (
+        serving_without_pauses(tables) as served,
+        Crowd(served, 12) as crowd,
+        closing(tables.connect(30)) as other,
+        other.cursor() as cursor,
+    ):
         crowd.ask([b"get @@audited\r\n"] * 4)
         cursor.execute("LOCK TABLES test.audited WRITE, test.audit WRITE")
         first = [b"get a\r\n", b"", put("a", "1"), b"", *[put(f"o{who}", "1") for who in range(8)]]
         crowd.send(first)
         assert [answer(client) for client in crowd.clients[4:]] == [b"STORED\r\n"] * 8
         assert ask(crowd.clients[4], b"get o0\r\n") == got("o0", "1")
-        begun = time.monotonic()
+        sql(tables, "TRUNCATE TABLE mysql.general_log", "SET GLOBAL general_log = ON")
         crowd.send([b"", b"get a\r\n", b"", put("a", "1")])
         for number in range(20):
             assert ask(crowd.clients[4], put("o0", str(number))) == b"STORED\r\n"
             assert ask(crowd.clients[4], b"get o0\r\n") == got("o0", str(number))
-        assert time.monotonic() - begun < 0.9  # no group of that table is tried
         assert _ready(crowd.clients[:4]) == []
         cursor.execute("UNLOCK TABLES")
         assert answer(crowd.clients[2]) == answer(crowd.clients[3]) == b"STORED\r\n"
         for client in crowd.clients[:2]:
             assert answer(client) in (got("a", "1"), b"END\r\n")
+        sql(tables, "SET GLOBAL general_log = OFF")
+        waited, carried_out = (_connections_with(tables, table) for table in ("audited", "demo_test"))
+        assert len(carried_out) == 2  # one reads and one writes for all that share statements
+        assert waited.isdisjoint(carried_out)  # the commands of the locked table are tried alone
+    sql(tables, "TRUNCATE TABLE mysql.general_log", "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def _connections_with(database: SQLServer, table: str) -> set[int]:
+    """Return the connections that have run logged statements about rows of a table."""
+    found = sql(
+        database,
+        "SELECT DISTINCT thread_id FROM mysql.general_log WHERE argument NOT LIKE 'SHOW%'"
+        f" AND argument LIKE '%`test`.`{table}`%'",
+    )
+    return {thread for (thread,) in found}
 
 
 def test_triggers_see_every_write(tables: SQLServer, served: Served) -> None:
