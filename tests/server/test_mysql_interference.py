@@ -5,12 +5,10 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import closing, suppress
 
 import pytest
-from helpers.database import database_or_skip, map_table, sql
-from helpers.live import MYSQL_8, MYSQL_9
+from helpers.database import map_table, sql
 from helpers.serving import Served, ask, serving
 from helpers.waiting import until, until_equal, until_risen
 from server.at_once import Crowd, answer, common_statements, got, put, serving_without_pauses
@@ -18,14 +16,6 @@ from server.at_once import Crowd, answer, common_statements, got, put, serving_w
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
-SERVERS = [MYSQL_8, MYSQL_9, "mariadb"]
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
-    with database_or_skip(request.param) as server:
-        sql(server, "SET GLOBAL log_output = 'TABLE'")
-        yield server
 
 
 @pytest.fixture(scope="module")

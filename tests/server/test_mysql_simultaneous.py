@@ -9,8 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from helpers.database import database_or_skip, map_table, sql, stopped
-from helpers.live import MYSQL_8, MYSQL_9
+from helpers.database import map_table, sql, stopped
 from helpers.serving import Served, ask, serving
 from helpers.waiting import until
 from hypothesis import settings
@@ -26,13 +25,6 @@ CLIENTS = 24
 KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
 # Several rows are removed by one statement.
 TOGETHER = "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'DELETE FROM%%IN (%%,%%'"
-
-
-@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
-def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
-    with database_or_skip(request.param) as server:
-        sql(server, "SET GLOBAL log_output = 'TABLE'")
-        yield server
 
 
 @pytest.fixture(scope="module")
