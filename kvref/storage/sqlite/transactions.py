@@ -307,13 +307,13 @@ class Transactions:
         self._store = store
         self._isolation = isolation
         self._settle = settle
-        self.pending = self._pending = Pending(isolation.max_uncommitted)
-        self._view = View(store, self._pending, isolation, settle)
+        self.pending = Pending(isolation.max_uncommitted)
+        self._view = View(store, self.pending, isolation, settle)
         self.touched: set[Transaction] = set()  # have written on top of what the next commit has
 
     @property
     def locked(self) -> bool:
-        return bool(self._pending.holders)
+        return bool(self.pending.holders)
 
     def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
         """Answer one operation of a connection; raises also as `SQLiteStore.execute`.
@@ -334,7 +334,7 @@ class Transactions:
             case operations.Insert() | operations.Update() | operations.Remove():
                 return self._write(transaction, operation)
             case operations.Clear(mapping):
-                holder = self._pending.holder_of_table(mapping.source, transaction)
+                holder = self.pending.holder_of_table(mapping.source, transaction)
                 if holder is not None:
                     raise LockedError(holder)
                 self._separate(mapping)
@@ -358,8 +358,8 @@ class Transactions:
 
     def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite, size: int) -> None:
         """Keep a planned write and lock its row, as `execute` does; raises StoreError if there are too many bytes."""
-        self._pending.lock(transaction, identity)
-        self._pending.add(transaction, identity, write, write, size)
+        self.pending.lock(transaction, identity)
+        self.pending.add(transaction, identity, write, write, size)
         if self._store.dirty:
             self.touched.add(transaction)
 
@@ -368,13 +368,13 @@ class Transactions:
         return self._view.shown(mapping, version)
 
     def roll_back(self, transaction: Transaction) -> None:
-        self._pending.end(transaction)
+        self.pending.end(transaction)
         self._view.end(transaction)
 
     def wait(self, transaction: Transaction, holder: Transaction) -> None:
         """Note that a transaction waits for another; it is rolled back before DeadlockError: the other waits for it."""
         try:
-            self._pending.wait(transaction, holder)
+            self.pending.wait(transaction, holder)
         except operations.DeadlockError:
             self.roll_back(transaction)
             raise
@@ -398,15 +398,15 @@ class Transactions:
         # The latest row, whatever this transaction has seen of it (tx:iso-004); its own version comes first.
         version = transaction.versions.get(identity)
         if version is None and not self._isolation.row_locks:
-            version = self._pending.newest(identity)
+            version = self.pending.newest(identity)
         latest = operations.Lookup(mapping, key, for_update=True)
         found: Row | None = self._store.execute(latest) if version is None else self._view.shown(mapping, version)
         if found is not None:
-            self._pending.lock(transaction, identity)  # a key that is missing locks nothing
+            self.pending.lock(transaction, identity)  # a key that is missing locks nothing
         return found
 
     def _await(self, transaction: Transaction, identity: tuple[str, Any]) -> None:
-        holder = self._pending.holders.get(identity)
+        holder = self.pending.holders.get(identity)
         if holder is not None and holder is not transaction and self._isolation.row_locks:
             raise LockedError(holder)
 
@@ -425,10 +425,10 @@ class Transactions:
         self._await(transaction, identity)
         refusal = self._try_out(transaction, operation)
         if refusal is None:
-            self._pending.lock(transaction, identity)
+            self.pending.lock(transaction, identity)
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             version = Version(operation.mapping, key, row, clears)
-            self._pending.add(transaction, identity, version, operation, _size(operation))
+            self.pending.add(transaction, identity, version, operation, _size(operation))
             if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
                 self.touched.add(transaction)
         return refusal
