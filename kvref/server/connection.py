@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
@@ -29,6 +28,7 @@ from kvref.server.slots import Awaited, Replies, Slots
 from kvref.server.stats_rows import SocketStats, State
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
+from kvref.server.timers import oldest_first
 from kvref.server.turns import Turns
 
 # One connection's turn: after either the replies go out and the other connections come first.
@@ -590,9 +590,8 @@ class Connection:
         if session.flushed:
             session.flushed = False
             if self._host.shared.rules.flush_commits_others:
-                since = [(each.batch_since, each) for each in self._host.connections - {self}]
-                for _, other in sorted([(at, each) for at, each in since if at is not None], key=itemgetter(0)):
-                    other.commit_idle()  # more:hist-004; the oldest batch first, as `IdleRule` does
+                for _, other in oldest_first(self._host.connections - {self}):
+                    other.commit_idle()  # more:hist-004
         if session.switched_by_key:
             self._host.client_warnings.switched(session.switched_by_key, self._peer)
             session.switched_by_key = ""

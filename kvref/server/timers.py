@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ class Timer:
         self._call()
 
 
+def oldest_first(clients: Iterable[Connection]) -> list[tuple[float, Connection]]:
+    """Return the connections with a batch, each behind the loop time at which its batch began, in this order."""
+    batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
+    return sorted(batches, key=itemgetter(0))
+
+
 @dataclass(frozen=True, slots=True)
 class IdleRule:
     """Which batches a tick commits, by the fact `idle.commits`."""
@@ -44,8 +51,7 @@ class IdleRule:
 
     def due(self, clients: Iterable[Connection], interval: int, now: float) -> list[Connection]:
         """Return the connections to commit at some loop time, those with the oldest batches first."""
-        batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
-        batches.sort(key=lambda batch: batch[0])
+        batches = oldest_first(clients)
         if self.commits == "older-than-5s":
             return [client for since, client in batches if now - since > OLD][:MAX_COMMITS]
         every = self.commits == "every-open"
