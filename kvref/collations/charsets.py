@@ -21,7 +21,7 @@ class Charset:
 
     Args:
         unit: bytes of each character, or of the shortest where they vary; 0: UTF-8.
-        checked: the plugin looks for malformed bytes (not in character sets of one byte: coll-033).
+        checked: the plugin looks for malformed bytes (not in character sets of one byte: type-153).
     """
 
     def __init__(self, name: str, unit: int = 0, *, checked: bool = True) -> None:

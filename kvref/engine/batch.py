@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def reads_unbatched(self) -> bool:
-        """Return whether each read is a separate batch with nothing to commit (idle-037), which needs no count."""
+        """Return whether each read is a separate batch with nothing to commit, which needs no count."""
         return self._limits.reads == 1 and not self.writes
 
     def reads_of(self, keys: int) -> int:

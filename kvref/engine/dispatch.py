@@ -149,7 +149,7 @@ def _failed(session: Session, command: c.Command, of_delete: r.Reply = r.Status.
         case c.Delete():
             return of_delete
         case c.Get():
-            return r.Items([], command.with_cas)  # a row that is there is missed (iso-031)
+            return r.Items([], command.with_cas)  # a row that is there is missed (rbatch-070)
         case c.FlushAll():
             return delete.NOT_FLUSHED if session.rules.flush_reports_failure else r.Status.OK
         case _:

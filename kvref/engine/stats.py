@@ -65,7 +65,7 @@ def general(own: dict[str, str], counters: Counters, *, newer: bool) -> StatRows
 
 
 def general_and_engine(own: dict[str, str], counters: Counters, *, newer: bool, engine_first: bool) -> StatRows:
-    """Return the rows of `stats`, in the binary protocol those of the engine first (stat-001); see `general`."""
+    """Return the rows of `stats`, in the binary protocol those of the engine first (bin-stat-001); see `general`."""
     names, engine = _general(own, newer=newer), ENGINE
     if newer and "curr_items" not in own:
         engine = [name for name in ENGINE if name != "curr_items"]  # 0 would be taken for an empty table

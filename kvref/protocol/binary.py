@@ -166,7 +166,7 @@ class BinaryParser(Input):
             return None
         word = bytes(self._buffer[key_at:value_at])
         if opcode.value and is_too_large(header, self._rules):
-            # Answered before the value has arrived, and the row goes where a set does not come to pass (set-018).
+            # Answered before the value has arrived, and the row goes where a set does not come to pass (bin-set-018).
             removes = word if header.opcode in SETS and self._rules.too_large_set_removes else b""
             self._position, self._discard = value_at, header.value_length
             return _refused(header, TOO_LARGE, removes)
@@ -249,7 +249,7 @@ def miss_frame(frame: c.Frame) -> bytes:
     """Return the bytes of the reply to a get of a key without an item, empty if the get is quiet."""
     if frame.quiet:
         return b""
-    # A miss has the key instead of the text (get-003).
+    # A miss has the key instead of the text (bin-at-002).
     return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
 
 

@@ -69,7 +69,7 @@ class Opcode:
         value: allowed.
         quiet: a success gets no reply.
         with_key: the reply contains the key.
-        leaves_value: the length of the body is ignored: the next frame begins after the key (stat-006, more:bin-208).
+        leaves_value: the length of the body is ignored: the next frame begins after the key (bin-stat-006, bin-208).
         own_engine: the daemon's own engine answers it without the tables, and any lengths are right: its body is the
             key and what follows (binary:bin-op-009, binary:bin-op-010, more:bin-211).
     """

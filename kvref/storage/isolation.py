@@ -41,7 +41,7 @@ class Isolation:
         """Return the isolation level of a connection in SQL; shared locks for reads are requested per statement."""
         level = self.level
         if self.read_batch:
-            # SERIALIZABLE would lock what is read (lock-034).
+            # SERIALIZABLE would lock what is read (rbatch-071).
             level = REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
         elif self.direct:
             level = READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing

@@ -19,6 +19,8 @@ from kvref_conformance.spec.entry import VERSIONS, cases_of, recorded_versions
 from kvref_testbed.mutants import MUTANTS
 
 RECORDING = re.compile(r"(?<![\w-])(?:\w+:)?([a-z]+(?:-[a-z]+)*-\d{3})\b")
+EVIDENCE = re.compile(r"^evidence = \[([^\]]*)\]", re.MULTILINE)
+CITATION = re.compile(r"(?:\w+:)?[a-z]+(?:-[a-z]+)*-\d{3}")
 ROOT = Path(__file__).parents[2]
 SNAPSHOT = Path(__file__).with_name("coverage.txt")
 CATALOGUE = tuple(requirements.load().values())
@@ -121,16 +123,35 @@ def prose(path: Path) -> Iterator[str]:
             yield ast.get_docstring(node) or ""
 
 
-def test_every_recording_that_a_test_cites_exists() -> None:
-    names = {name for group in corpus.SETS for name in corpus.load(group)}
+def recorded() -> set[str]:
+    return {name for group in corpus.SETS for name in corpus.load(group)}
+
+
+def test_every_recording_that_the_text_of_a_program_cites_exists() -> None:
+    names = recorded()
     found = {
         f"{path.relative_to(ROOT)}: {name}"
-        for path in (ROOT / "tests").rglob("*.py")
+        for folder in ("kvref", "conformance", "tests", "yardsticks")
+        for path in (ROOT / folder).rglob("*.py")
         for text in prose(path)
         for name in RECORDING.findall(text)
         if name not in names
     }
     assert sorted(found) == []
+
+
+def test_every_recording_that_a_file_of_data_has_as_evidence_exists() -> None:
+    names = {f"{group}:{name}" for group in corpus.SETS for name in corpus.load(group)} | recorded()
+    files = [each for folder in ("kvref", "conformance") for each in (ROOT / folder).rglob("*.toml")]
+    lists = {path: EVIDENCE.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert any(lists.values())
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, found in lists.items()
+        for name in re.findall(r'"([^"]+)"', "".join(found))
+        if CITATION.fullmatch(name) and name not in names
+    ]
+    assert missing == []
 
 
 def functions(path: Path) -> set[str]:

@@ -30,7 +30,7 @@ from kvref.protocol.replies import ClientError, Fault, Number, ServerError, Stat
 
 NOT_COUNTED: Final = ServerError("failed to store item", Fault.NOT_STORED)
 NON_NUMERIC: Final = ClientError("cannot increment or decrement non-numeric value", Fault.NOT_A_NUMBER)
-# A stored text of this many bytes or more is not a number to the plugin, whatever its content (arith-042, arith-050).
+# A stored text of more bytes is not a number to the plugin, whatever its content (arith-051, arith-052).
 MAX_NUMBER_LENGTH: Final = 126
 _TOP: Final = 1 << 64
 # A text that is read to its end: what follows it in memory is read on.

@@ -46,7 +46,7 @@ def refused(session: Session, command: c.Refused, _now: int) -> OperationGen:
 
 
 def flush_all(session: Session, command: c.FlushAll, _now: int) -> OperationGen:
-    """Empty the table of the bound mapping, and no other (map-051)."""
+    """Empty the table of the bound mapping, and no other (map-053)."""
     if command.delay and not session.rules.ignores_delay:
         return ClientError("delayed flush_all is not supported: send flush_all or flush_all 0")
     mapping = yield from session.mapping()

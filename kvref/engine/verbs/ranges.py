@@ -90,7 +90,7 @@ def scan(
             if session.is_expired(row.expiry, now):
                 if lossy:
                     session.check_reply(size)
-                    return items, False  # range-041: later rows are lost
+                    return items, False  # range-070: later rows are lost
                 continue
             if row.key is None and lossy and with_keys:
                 raise RefusedError(Closed())

@@ -13,7 +13,7 @@ from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol.replies import ClientError, Line, Reply, StatRows, Status
 
-# Sub-commands whose answer never changes over a table (verb-056..058, 069, 070): the beginning of the word decides.
+# Sub-commands whose answer never changes over a table (verb-058, count-004, count-005): a word's beginning decides.
 FIXED: Final[dict[bytes, list[tuple[str, str]]]] = {
     b"items": [],
     b"sizes": [],

@@ -464,7 +464,7 @@ def option_column(table: Table, name: str | None, what: str, to_64_bits: Callabl
     """
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):
-        return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
+        return None  # '0', '' or any name the table does not have: not in use (flag-005, flag-006, flag-008)
     if column is None or column.kind is not Kind.INTEGER:
         mend = "" if name in table.generated else f": {to_64_bits(name)}"
         raise RowError(f"the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
