@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
-import sysconfig
 from pathlib import Path
+
+from kvref_bench.peers import instructions
+from kvref_bench.runs.machine import profile_guided
 
 
 def describe() -> dict[str, object]:
@@ -17,21 +17,15 @@ def describe() -> dict[str, object]:
         "processors": os.cpu_count(),
         "kernel": platform.release(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "python_pgo": "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""),
+        "python_pgo": profile_guided(),
         "python_compiler": platform.python_compiler(),
         "counts_instructions": counts_instructions(),
     }
 
 
 def counts_instructions() -> bool:
-    """Return whether `perf stat` counts instructions here; virtual machines often have no counters."""
-    perf = shutil.which("perf")
-    if perf is None:
-        return False
-    ended = subprocess.run(
-        [perf, "stat", "-x,", "-e", "instructions:u", "true"], capture_output=True, text=True, check=False
-    )
-    return ended.returncode == 0 and ended.stderr.split(",")[0].isdigit()
+    """Return whether `perf stat` counts instructions of user space here; virtual machines often have no counters."""
+    return instructions.available("instructions:u")
 
 
 def _cpu_model() -> str:

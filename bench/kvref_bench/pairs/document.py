@@ -11,8 +11,6 @@ from kvref_bench.runs import machine
 from kvref_bench.turns import cpus, report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kvref_bench.pairs.measure import Measured, Settings
     from kvref_bench.turns.loaded import Done
 
@@ -22,7 +20,7 @@ BUSY: Final = 0.9
 LIMITED: Final = "\\*"
 HEAD: Final = (
     "row", "work", "against", "to reach", "ratio", "range", "reached", "kvref, 1/s", "other, 1/s", "servers' CPU, µs",
-    "ratio of CPU", "generator, busy",
+    "ratio of CPU", "instructions", "generator, busy",
 )  # fmt: skip
 
 Document = dict[str, Any]
@@ -72,12 +70,37 @@ def table(document: Document) -> str:
     return "\n".join([report.grid(HEAD, map(_line, document["rows"])), *left, _how(document)]) + "\n"
 
 
+def interpreter(document: Document) -> str:
+    """Return the Python that ran the servers of a document: implementation, version, build."""
+    runtime = document["runtime"]
+    build = "with" if runtime["pgo"] else "without"
+    return f"{runtime['implementation']} {runtime['python']} {build} profile-guided optimization"
+
+
+def rate(row: Document, side: str) -> float:
+    """Return the median rate of a side of a row, in operations or keys a second."""
+    return float(statistics.median(pair[side]["per_second"] for pair in row["pairs"]))
+
+
+def cpu_time(row: Document, side: str) -> float:
+    """Return the median CPU time of the servers of a side of a row, in microseconds for each operation or key."""
+    return float(statistics.median(sum(pair[side]["server"].values()) for pair in row["pairs"]))
+
+
+def instructions(row: Document) -> str:
+    """Return the median instructions of the servers for each operation on both sides; "-" where they are not known."""
+    counted = [[pair[side].get("instructions") for pair in row["pairs"]] for side in SIDES]
+    if any(each is None for side in counted for each in side):
+        return "-"
+    return " : ".join(f"{statistics.median(sum(each.values()) for each in side):,.0f}" for side in counted)
+
+
 def _how(document: Document) -> str:
     settings = document["settings"]
     return (
-        f"{document['kvref']}: {settings['pairs']} pairs of {settings['seconds']:g} s in alternating order,"
-        f" {settings['keys']:,} keys,"
-        f" values of {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
+        f"{document['kvref']} on {interpreter(document)}: {settings['pairs']} pairs of"
+        f" {settings['seconds']:g} s in alternating order, {settings['keys']:,} keys, values of"
+        f" {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
         f" {cpus.words(settings['server_cpus'])}, generator on {cpus.words(settings['client_cpus'])}."
         " Ratios are medians of"
         " those within a pair; CPU is that of the servers for each operation. \\*: the generator was busy all the time"
@@ -89,7 +112,7 @@ def _line(row: Document) -> list[str]:
     ours, theirs = ([pair[side] for pair in row["pairs"]] for side in SIDES)
     ratio, cpu = row["ratio"], row["cpu_ratio"]
     busy = [statistics.median(each["client"] for each in side) for side in (ours, theirs)]
-    used = [statistics.median(sum(each["server"].values()) for each in side) for side in (ours, theirs)]
+    used = [cpu_time(row, side) for side in SIDES]
     generators = " : ".join(dict.fromkeys((ours[0]["generator"], theirs[0]["generator"])))
     return [
         row["name"],
@@ -99,16 +122,12 @@ def _line(row: Document) -> list[str]:
         f"{ratio['median']:.2f}{LIMITED if row['generator_is_limit'] else ''}",
         f"{ratio['min']:.2f} to {ratio['max']:.2f}",
         "yes" if row["reached"] else "no",
-        _rate(ours, row["unit"]),
-        _rate(theirs, row["unit"]),
+        *(f"{rate(row, side):,.0f}{' keys' if row['unit'] == 'keys' else ''}" for side in SIDES),
         f"{used[0]:.1f} : {used[1]:.1f}",
         f"{cpu['median']:.2f}",
+        instructions(row),
         f"{generators} {busy[0]:.0%} : {busy[1]:.0%}",
     ]
-
-
-def _rate(side: Sequence[Document], unit: str) -> str:
-    return f"{statistics.median(each['per_second'] for each in side):,.0f}{' keys' if unit == 'keys' else ''}"
 
 
 def _cpu(done: Done) -> float:

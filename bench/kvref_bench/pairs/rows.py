@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -70,7 +70,7 @@ class Row:
 
     work: in the table's words. ours, theirs: the two halves. target: the ratio of ours to theirs to reach.
     unit: what is counted. durable: each write is on disk before it is answered, on both sides.
-    collation: of the table, see `Table`.
+    collation: of the table, see `Table`. columns, keys, values: further fields of its `Table`, `Keys` and `Values`.
     """
 
     name: str
@@ -81,10 +81,15 @@ class Row:
     unit: Literal["operations", "keys"] = "operations"
     durable: bool = False
     collation: str = "latin1_bin"
+    columns: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
     def table(self, keys: int) -> Table:
         """Return the table that its servers have, `keys` rows in it; its mapping is the default one."""
-        return replace(table(keys), collation=self.collation)
+        common = table(keys)
+        of = replace(common.keys, **self.keys)
+        return replace(common, collation=self.collation, keys=of, values=_values(self.values), **self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +145,20 @@ def _row(given: dict[str, Any]) -> Row:
     given = dict(given)
     servers, load = given.pop("servers"), given.pop("load")
     what = given.pop("what", [recipes()[name].what for name in servers])
-    loads = _load(load), _load(given.pop("other", load))
+    values = _values(given.get("values", {}))
+    loads = _load(load, values), _load(given.pop("other", load), values)
     ours, theirs = (Side(*each) for each in zip(servers, loads, what, strict=True))
     return Row(ours=ours, theirs=theirs, **given)
 
 
-def _load(given: dict[str, Any]) -> Load:
+def _load(given: dict[str, Any], values: Values) -> Load:
     options = dict(given)
     by = options.pop("by", None)
-    return Generated(Work(KEYS, VALUES, **options)) if by is None else BY[by](**options)
+    return Generated(Work(KEYS, values, **options)) if by is None else BY[by](**options)
+
+
+def _values(given: dict[str, Any]) -> Values:
+    """Return the values of a row: `size` in bytes, and other fields of `Values`."""
+    given = dict(given)
+    size = given.pop("size", VALUE)
+    return Values((size, size), **given)

@@ -14,6 +14,7 @@ import psutil
 from kvref.addresses import parse_address
 from kvref_bench.errors import BenchError
 from kvref_bench.load.records import Usage
+from kvref_bench.peers.instructions import Counter
 from kvref_bench.runs import machine
 from kvref_bench.runs.records import Resource, ServerSample
 
@@ -112,33 +113,44 @@ class Sampling:
     """One sample; `begin` and `end` are the moments between which it counts, or the block of a `with`.
 
     running: processes of the server by role, each with its children. counters: reads those of the server.
+    events: what `perf stat` counts in the processes meanwhile; "": nothing.
 
     sample: None until the end.
     resources: a reading of each process and of the machine when it begins, and at the end.
     """
 
-    def __init__(self, running: Mapping[str, int], counters: Callable[[], dict[str, int]] = dict) -> None:
+    def __init__(
+        self, running: Mapping[str, int], counters: Callable[[], dict[str, int]] = dict, events: str = ""
+    ) -> None:
         self.sample: ServerSample | None = None
         self.resources: list[Resource] = []
         self._running = running
         self._counters = counters
         self._before: tuple[dict[str, int], dict[str, Resource]] | None = None
         self._used: dict[str, float] = {}
+        self._events = events
+        self._counter: Counter | None = None
+        self._counted: dict[str, float] | None = None
 
     def begin(self) -> None:
         """Take the first numbers."""
         # The counters first: these are compared with what was sent since this moment.
         self._before = (self._counters(), self._read())
+        if self._events:
+            several = {role: [each.pid for each in tree([pid])] for role, pid in self._running.items()}
+            self._counter = Counter(several, self._events)
 
     def end(self) -> ServerSample:
         """Read the final counters; a second call returns the same sample.
 
         Raises:
-            BenchError: the server no longer returns its counters.
+            BenchError: the server no longer returns its counters, or a process ended while its events were counted.
         """
         if self.sample is not None:
             return self.sample
         assert self._before is not None, "begin() comes first"
+        if self._counter is not None:
+            self._counted = self._counter.stop()
         counters, first = self._before
         last = self._read()
         both = [(first[role], last[role]) for role in first if role in last]
@@ -158,6 +170,10 @@ class Sampling:
     def used(self) -> dict[str, float]:
         """Return the CPU seconds in between, by role."""
         return self._used
+
+    def counted(self) -> dict[str, float] | None:
+        """Return the events of each second in between, by role; None: they were not counted."""
+        return self._counted
 
     def __enter__(self) -> Self:
         self.begin()

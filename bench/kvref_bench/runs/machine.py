@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import sysconfig
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -57,8 +58,18 @@ def runtime() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         "build": " ".join(platform.python_build()),
         "compiler": platform.python_compiler(),
+        "pgo": profile_guided(),
         **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
     }
+
+
+def profile_guided() -> bool:
+    """Return whether this interpreter was built with profile-guided optimization.
+
+    It was configured so, or it is a package of Debian or Ubuntu, whose build runs `make profile-opt` instead.
+    """
+    configured = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return configured or "deb_system" in sysconfig.get_scheme_names()
 
 
 def tool(argv: list[str]) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock
+from kvref_bench.peers import instructions
 from kvref_bench.peers.processes import Sampling
 from kvref_bench.runs.records import Merged, percentile
 from kvref_bench.turns import cpus
 from kvref_bench.watch import Watch
+from kvref_bench.workload.commands import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +31,7 @@ _T = TypeVar("_T")
 SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
 SWEEP_BYTES: Final = 1 << 18
 SWEEP_SECONDS: Final = 600.0  # at most
-FINE: Final = {("get", "hit"), ("set", "stored")}
+FINE: Final = {(verb, outcomes[0]) for verb, outcomes in OUTCOMES.items()}
 SPARE: Final = 100  # descriptors of a process that are no connections
 
 
@@ -41,6 +43,7 @@ class Done:
     seconds: the measured time. client: processors that the generator kept busy.
     server: CPU microseconds for each operation, by process. load: the load average when it was over.
     p99: microseconds until the reply; None: the generator does not say.
+    instructions: of the server for each operation, by process; None: this machine does not count them.
     """
 
     generator: str
@@ -50,6 +53,7 @@ class Done:
     server: dict[str, float]
     load: float
     p99: float | None = None
+    instructions: dict[str, float] | None = None
 
     @classmethod
     def of(
@@ -60,13 +64,17 @@ class Done:
         cpu: float,
         used: Mapping[str, float],
         p99: float | None = None,
+        counted: Mapping[str, float] | None = None,
     ) -> Done:
         """Relate what was counted to seconds and operations.
 
         cpu: seconds of the generator. used: CPU seconds of the server by process.
+        counted: its instructions in each second, by process; None: not known.
         """
+        rate = operations / seconds
+        each_operation = None if counted is None else {name: each / rate for name, each in counted.items()}
         server = {name: each / operations * 1e6 for name, each in used.items()}
-        return cls(generator, operations / seconds, seconds, cpu / seconds, server, os.getloadavg()[0], p99)
+        return cls(generator, rate, seconds, cpu / seconds, server, os.getloadavg()[0], p99, each_operation)
 
 
 def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, pids: Mapping[str, int]) -> Done:
@@ -77,7 +85,7 @@ def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, p
     Raises:
         BenchError: an answer was wrong or missing.
     """
-    sampling, watch = Sampling(pids), Watch()
+    sampling, watch = sample(pids), Watch()
     with watch.sampling(sampling, clock.warmup):
         results = coordinator.measure(address, work, clock, engine, watch)
     merged = answered(name, results)
@@ -87,7 +95,12 @@ def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, p
     used = {process: each * whole for process, each in sampling.used().items()}
     cpu = sum(each.usage.user + each.usage.system for each in results)
     p99 = (percentile(merged.bins("service"), 0.99) or math.nan) / 1e3
-    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, used, p99)
+    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, used, p99, sampling.counted())
+
+
+def sample(pids: Mapping[str, int]) -> Sampling:
+    """Return a sample of processes by name, with their instructions where this machine counts them."""
+    return Sampling(pids, events=instructions.EVENT if instructions.available() else "")
 
 
 def sweep(name: str, address: str, work: Work, engine: Engine) -> None:

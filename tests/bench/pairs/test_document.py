@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,18 @@ def test_a_table_shows_each_row() -> None:
     assert head.count("|") == rule.count("|") == line.count("|")
     expected = (
         "| multiget | get of 100 keys, 64 connections, kvref over SQLite | plugin | 1.5 | 1.75 | 1.50 to 2.00 | yes "
-        "| 145,000 keys | 80,000 keys | 4.0 : 6.0 | 0.75 | kvref_bench 50% : 50% |"
+        "| 145,000 keys | 80,000 keys | 4.0 : 6.0 | 0.75 | - | kvref_bench 50% : 50% |"
     )
     assert line == expected
     assert "3 pairs of 2 s in alternating order, 100,000 keys" in reported
     assert "servers on processor 0, generator on 1." in reported
+
+
+def test_a_table_has_the_instructions_of_both_servers() -> None:
+    ours = replace(done(200, 4), instructions={"kvref": 4_000.0, "mysqld": 2_345.6})
+    theirs = replace(done(100, 8), instructions={"mysqld": 9_000.0})
+    assert "| 6,346 : 9,000 |" in document.table(made((ours, theirs)))
+    assert "| - |" in document.table(made((ours, done(100, 8))))
 
 
 def test_a_generator_that_was_the_limit_is_marked() -> None:
