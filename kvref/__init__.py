@@ -5,4 +5,4 @@ docs/reference/source-code.md describes the packages, docs/explanation/architect
 
 from __future__ import annotations
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
