@@ -28,12 +28,13 @@ from kvref_bench.pairs import document as documents
 from kvref_bench.pairs import rows
 from kvref_bench.pairs.measure import Settings
 from kvref_bench.pairs.measure import measure as measure_pairs
+from kvref_bench.peers.cpu_quota import LEAST
 from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, folder, verdict
 from kvref_bench.setups import document as setups_document
 from kvref_bench.setups import entries
 from kvref_bench.setups.measure import measure as measure_setups
-from kvref_bench.turns import cpus, growth, idle, loaded, report, staleness
+from kvref_bench.turns import cpus, growth, idle, loaded, report, shards, staleness
 from kvref_testbed.targets import Terminal, catalogue
 
 if TYPE_CHECKING:
@@ -439,6 +440,31 @@ def row_cache(server: str, file: Path | None, **given: Any) -> None:
 def replica_reads(file: Path | None, **given: Any) -> None:
     """Measure gets from the secondaries of a MySQL replication group."""
     _show(staleness.replica_reads(**given), staleness.REPLICA_READS, file, **given)
+
+
+@command.command("shards")
+@click.option(
+    "--counts", default="1,2,4", show_default=True, callback=_counts, help="Numbers of shards, powers of two."
+)
+@click.option("--shares", default="0,0.1,0.9", show_default=True, callback=_shares, help="Shares of sets.")
+@_turns(3, 3.0)
+@_number("--sessions", 32, "Connections for each shard.")
+@_number("--keys", 5000, "Rows of the table.", low=128)
+@click.option(
+    "--server-cpu",
+    "cpu",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(LEAST),
+    help="Processors of each mysqld.",
+)
+@_json
+def shard_counts(file: Path | None, **given: Any) -> None:
+    """Measure kvref over Vitess with different numbers of shards, each of which has a share of a processor.
+
+    It needs root, Go, etcd and the control groups of Linux.
+    """
+    _show(shards.measure(say=_say, **given), shards.SHARDS, file, **given)
 
 
 @command.command()

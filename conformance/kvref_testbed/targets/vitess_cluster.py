@@ -151,6 +151,8 @@ class Tablet:
     """vttablet and its mysqld, which are started and killed together.
 
     run: the run. number: of the tablet, from 1; its server_id. shard: KEYSPACE/SHARD.
+
+    port: of vttablet, for vtgate. database: the mysqld.
     """
 
     def __init__(self, run: Run, number: int, shard: str, topology: Topology, progress: Progress) -> None:
@@ -160,7 +162,7 @@ class Tablet:
         self._server_id = number
         self._folder = run.folder / f"tablet{number}"
         self._sql = free_port()
-        self._http, self._grpc = free_ports(2)
+        self._http, self.port = free_ports(2)
         self._server = self._lay_out()
         self.database = self._below(number)
         words = [str(programs(progress) / "vttablet"), *self._options(shard)]
@@ -180,7 +182,7 @@ class Tablet:
             f"--tablet-path={self.alias}", f"--tablet-hostname={LOOPBACK}", "--init-tablet-type=replica",
             f"--init-keyspace={keyspace}", f"--init-shard={name}", f"--service-map={_SERVICES}",
             f"--bind-address={LOOPBACK}", f"--port={self._http}",
-            f"--grpc-bind-address={LOOPBACK}", f"--grpc-port={self._grpc}",
+            f"--grpc-bind-address={LOOPBACK}", f"--grpc-port={self.port}",
             f"--db-socket={self._server.socket}", "--db-charset=utf8mb4",
             *(f"--db-{each}-user=root" for each in _ACCOUNTS),
             f"--mycnf-server-id={self._number}", f"--mycnf-mysql-port={self._sql}",
@@ -195,7 +197,7 @@ class Tablet:
             self._lay_out()
         self.database.start()
         self._program.launch(f"{self._folder.name}/vttablet")
-        self._run.wait_for(f"vttablet {self.alias}", lambda: reach(self._grpc), _START_SECONDS)
+        self._run.wait_for(f"vttablet {self.alias}", lambda: reach(self.port), _START_SECONDS)
 
     def kill(self) -> None:
         """Kill both with SIGKILL."""
@@ -224,10 +226,11 @@ class Tablet:
 class Gate(_Program):
     """One vtgate at a time.
 
-    number: of the gate, from 1.
+    number: of the gate, from 1. shards: how many there are at its start, in all keyspaces.
     """
 
-    def __init__(self, run: Run, number: int, topology: Topology, progress: Progress) -> None:
+    def __init__(self, run: Run, number: int, shards: int, topology: Topology, progress: Progress) -> None:
+        self._shards = shards
         folder = run.folder / f"gate{number}"
         folder.mkdir()
         self.host = LOOPBACK
@@ -263,7 +266,7 @@ class Gate(_Program):
                 shards = len(cursor.fetchall())
         except (OSError, pymysql.err.MySQLError) as error:
             raise NotYetError(str(error)) from error
-        if shards < sum(map(len, SHARDS.values())):
+        if shards < self._shards:
             raise NotYetError(f"{shards} shards are known")
 
 
@@ -375,20 +378,24 @@ def _streams(shown: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def vitess_cluster(tablets: int = TABLETS, progress: Progress = QUIET) -> Iterator[VitessCluster]:
-    """Start a private cluster with the demo table in two shards; it is killed with the block.
+def vitess_cluster(
+    tablets: int = TABLETS,
+    progress: Progress = QUIET,
+    shards: Sequence[str] = SHARDS[TABLES],
+) -> Iterator[VitessCluster]:
+    """Start a private cluster with the demo table in shards, two by default; it is killed with the block.
 
-    tablets: of each shard for tables; one: without replication. Raises MissingError without Go, etcd or MySQL 9.7,
-    TargetError.
+    tablets: of each shard for tables; one: without replication. shards: their names, which are ranges of keyspace IDs.
+    Raises MissingError without Go, etcd or MySQL 9.7, TargetError.
     """
     run = Run.create()
     try:
-        yield _started(run, tablets, progress)
+        yield _started(run, tablets, shards, progress)
     finally:
         run.stop(0)
 
 
-def _started(run: Run, tablets: int, progress: Progress) -> VitessCluster:
+def _started(run: Run, tablets: int, shards: Sequence[str], progress: Progress) -> VitessCluster:
     topology = Topology(run)
     cluster = VitessCluster(run, topology, Control(run, topology, progress), progress, tablets)
     topology.start()
@@ -399,11 +406,11 @@ def _started(run: Run, tablets: int, progress: Progress) -> VitessCluster:
     cluster.control.run("CreateKeyspace", CONFIGURATION)
     cluster.control.run("CreateKeyspace", f"--durability-policy={_DURABLE if tablets > 1 else 'none'}", TABLES)
     cluster.add_shards({CONFIGURATION: SHARDS[CONFIGURATION]}, tablets=1)
-    cluster.add_shards({TABLES: SHARDS[TABLES]}, tablets)
+    cluster.add_shards({TABLES: shards}, tablets)
     table, row = (each.replace(f"{TABLES}.", "") for each in DEMO)
     cluster.control.run("ApplySchema", "--sql", table, TABLES)
     cluster.control.run("ApplyVSchema", "--vschema", json.dumps(VSCHEMA), TABLES)
-    cluster.gates += [Gate(run, number, topology, progress) for number in range(1, GATES + 1)]
+    cluster.gates += [Gate(run, number, len(shards) + 1, topology, progress) for number in range(1, GATES + 1)]
     for each in cluster.gates:
         progress.step(f"starting {each.name}")
         each.start()

@@ -11,9 +11,11 @@ from click.testing import CliRunner, Result
 from helpers.live import missing_skips
 
 from kvref.cli import main
-from kvref_bench.turns import report
+from kvref_bench.turns import report, shards
 from kvref_bench.turns.report import Column
+from kvref_testbed.targets import QUIET
 from kvref_testbed.targets.needs import tool
+from kvref_testbed.targets.vitess_programs import programs
 
 pytestmark = pytest.mark.live
 # A connection is of a dozen objects and uvloop's transport; a buffer of 64 KiB for each, say, would show.
@@ -40,6 +42,25 @@ def test_a_table_has_a_line_for_each_place() -> None:
     measured = [{"server": name, "cpu": cpu, "more": None} for name, cpu in (("a", 3), ("b", 1), ("a", 1.0))]
     columns = (Column("server", "who"), Column("cpu", "µs", ".1f", max), Column("more", "more", of=sum))
     assert report.table(measured, columns) == "| who | µs | more |\n|---|---|---|\n| a | 3.0 |  |\n| b | 1.0 |  |\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, ("-",)), (2, ("-80", "80-")), (4, ("-40", "40-80", "80-c0", "c0-"))]
+)
+def test_shards_divide_the_keyspace_ids_evenly(count: int, expected: tuple[str, ...]) -> None:
+    assert shards.names(count) == expected
+
+
+@pytest.mark.nightly
+def test_numbers_of_shards_are_measured_in_turns(tmp_path: Path) -> None:
+    with missing_skips():
+        programs(QUIET)
+        tool("etcd")
+    words = ["shards", "--counts", "1,2", "--shares", "0.5", "--turns", "1", "--seconds", "0.5", "--keys", "200"]
+    found = points(tmp_path / "shards.json", *words, "--server-cpu", "0.2")
+    assert [(each["shards"], each["share"]) for each in found] == [(1, 0.5), (2, 0.5)]
+    assert found[0]["gain"] == 1
+    assert all(each["per_second"] > 0 and each["mysqld"] > 0 and each["vttablet"] > 0 for each in found)
 
 
 def test_both_starts_are_measured(tmp_path: Path) -> None:
