@@ -7,14 +7,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kvref.engine.plans.plan import Plan
-from kvref.server.executors.mysql.runs import Line, Run, RunQueue
+from kvref.server.executors.mysql.runs import PlannedLine, Run, RunQueue
 from kvref.server.scheduler import Work
 
 WIDTH = 4
 
 
 def run_of(work: Work[Any], *words: bytes) -> Run:
-    return Run(work, cast(Line, None), cast(Plan, (None, words, None, [], 0)), writes=False)
+    return Run(work, cast(PlannedLine, None), cast(Plan, (None, words, None, [], 0)), writes=False)
 
 
 def taken(queued: list[list[bytes]], put_back: list[list[bytes]]) -> list[list[tuple[bytes, ...]]]:

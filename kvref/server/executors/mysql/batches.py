@@ -34,7 +34,7 @@ from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction, end
 from kvref.server.executors.mysql.pool import Pool
 from kvref.server.executors.mysql.row_locks import RowLocks
-from kvref.server.executors.mysql.runs import Line, Run, Task, noting, regrouped, settle, tasks_of
+from kvref.server.executors.mysql.runs import PlannedLine, Run, Task, noting, regrouped, settle, tasks_of
 from kvref.server.scheduler import Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -90,7 +90,7 @@ class OpenBatches:
         line.batched = deque((run,))
         self._runner.start(self._carry_out(line, line.batched))
 
-    async def _carry_out(self, line: Line, runs: deque[Run]) -> None:
+    async def _carry_out(self, line: PlannedLine, runs: deque[Run]) -> None:
         while runs:
             run = runs.popleft()
             tasks = tasks_of(run)
@@ -105,7 +105,7 @@ class OpenBatches:
                 await self._advance(line, run.work, waiting, writes=run.writes)
         line.batched = None
 
-    async def _advance(self, line: Line, work: Work[MySQLRows], waiting: deque[Task], *, writes: bool) -> None:
+    async def _advance(self, line: PlannedLine, work: Work[MySQLRows], waiting: deque[Task], *, writes: bool) -> None:
         """Carry out the first commands that wait, or the first one by steps."""
         error: Exception | None = None
         finished: Sequence[Task] = ()
@@ -130,7 +130,7 @@ class OpenBatches:
         if not line.transaction.open:
             await line.transaction.release(self._pool)
 
-    async def _write(self, line: Line, work: Work[MySQLRows], waiting: deque[Task]) -> Sequence[Task]:
+    async def _write(self, line: PlannedLine, work: Work[MySQLRows], waiting: deque[Task]) -> Sequence[Task]:
         """Carry out the first commands that may write; return those that are finished, none: the first runs by steps.
 
         Raises KvrefError or LockWaitError, which the first one is to meet.
@@ -170,7 +170,7 @@ class OpenBatches:
             self._note_end(transaction)
         return finished
 
-    def _apart(self, line: Line, work: Work[MySQLRows], waiting: deque[Task]) -> list[Task]:
+    def _apart(self, line: PlannedLine, work: Work[MySQLRows], waiting: deque[Task]) -> list[Task]:
         """Return the first commands that can be carried out in one step: of different rows, and of no locked one."""
         rows, transaction, batch = work.rows, line.transaction, _session(line).batch
         if not rows.live:
@@ -191,7 +191,7 @@ class OpenBatches:
             apart.append(task)
         return apart
 
-    async def _lock(self, line: Line, work: Work[MySQLRows], tasks: Sequence[Task]) -> Mapping[bytes, Found]:
+    async def _lock(self, line: PlannedLine, work: Work[MySQLRows], tasks: Sequence[Task]) -> Mapping[bytes, Found]:
         """Return the rows of some commands, which are locked then; none if one of them must wait.
 
         Raises as `_write`.
@@ -216,7 +216,7 @@ class OpenBatches:
             self._locks.release(transaction)
         return {}
 
-    async def _read(self, line: Line, work: Work[MySQLRows], waiting: deque[Task]) -> Sequence[Task]:
+    async def _read(self, line: PlannedLine, work: Work[MySQLRows], waiting: deque[Task]) -> Sequence[Task]:
         """Carry out the first gets, up to one that fills the batch; returns and raises as `_write`."""
         transaction, batch, rows = line.transaction, _session(line).batch, work.rows
         if not rows.live or self._isolation.shows_deletes:
@@ -264,7 +264,7 @@ class OpenBatches:
         transaction.written = transaction.acknowledged = False
         self._locks.release(transaction)
 
-    async def _step(self, line: Line, task: Task, error: Exception | None) -> None:
+    async def _step(self, line: PlannedLine, task: Task, error: Exception | None) -> None:
         """Run a command by steps, which wait for locks, in the transaction of its connection.
 
         Args:
@@ -296,7 +296,7 @@ class OpenBatches:
         self._finish([task])
 
 
-def _session(line: Line) -> Session:
+def _session(line: PlannedLine) -> Session:
     session = line.transaction.session
     assert session is not None, "its batch is counted"
     return session

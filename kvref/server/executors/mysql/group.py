@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.runs import Line, Task
+from kvref.server.executors.mysql.runs import PlannedLine, Task
 from kvref.server.scheduler import Work
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
@@ -46,7 +46,7 @@ class Group:
         self.rest: list[Task] = []
         self._outcome: tuple[str | None, HangError | None] | None = None
         self.written: set[Hashable] = set()
-        self._lines_left: set[Line] = set()
+        self._lines_left: set[PlannedLine] = set()
 
     async def carry_out(self, tasks: list[Task], decide: Decide) -> None:
         """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
@@ -66,7 +66,7 @@ class Group:
                 return
             first: dict[Hashable, Task] = {}
             rest: list[Task] = []
-            later: set[Line] = set()  # of connections whose commands stay in order
+            later: set[PlannedLine] = set()  # of connections whose commands stay in order
             for each in waiting:
                 if each.line in self._lines_left or each.identity is None:
                     self._leave([each])
@@ -88,7 +88,7 @@ class Group:
         first = shards[tasks[0].word]
         mine: list[Task] = []
         others: list[Task] = []
-        later: set[Line] = set()
+        later: set[PlannedLine] = set()
         for each in tasks:
             if shards[each.word] in (None, first) and each.line not in later:
                 mine.append(each)
@@ -161,10 +161,12 @@ class Group:
         return outcome
 
 
-def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
+def _write_in_order(
+    lines: Sequence[PlannedLine], connection: MySQLConnection, operations: Sequence[Operation]
+) -> list[Any]:
     """Write rows one by one, see `write_batch.carry_out`, but none of a connection after one that is not written."""
     answers: list[Any] = []
-    failed: set[Line] = set()
+    failed: set[PlannedLine] = set()
     undone = RetryableError("the common transaction is undone")
     for line, operation in zip(lines, operations, strict=True):
         (answer,) = [undone] if line in failed else write_batch.carry_out(connection, [operation])

@@ -30,7 +30,7 @@ from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
 from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.executors.mysql.runs import (
-    Line,
+    PlannedLine,
     Run,
     RunQueue,
     Task,
@@ -210,7 +210,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
     def _finish_all(self, tasks: Sequence[Task]) -> None:
         """Put the replies of commands that may write into their places, as `_finish` does."""
         places: dict[Replies, int] = {}
-        lines: dict[Replies, Line] = {}
+        lines: dict[Replies, PlannedLine] = {}
         for task in tasks:
             out: Any = task.plan[3]
             out[task.plan[4]] = task.reply
@@ -222,7 +222,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         for out, count in places.items():
             self._completed(lines[out], out, count)
 
-    def _completed(self, line: Line, out: Replies, count: int) -> None:
+    def _completed(self, line: PlannedLine, out: Replies, count: int) -> None:
         """Send the replies of a list if that many more places complete it, and queue what has waited for them."""
         line.running -= count
         while line.waiting and line.admits(line.waiting[0]):
@@ -495,5 +495,5 @@ class _OfConnection:
         # Connections share planners, and with each change of a table or setting the transaction of another one serves
         # them: what is planned then still waits for what was planned before.
         if line is None or line.owner is not self._scheduler:
-            slots.background = Line(self._scheduler, self._transaction, slots)
+            slots.background = PlannedLine(self._scheduler, self._transaction, slots)
         self._scheduler.add(work, slots)

@@ -19,7 +19,7 @@ from kvref.storage.mysql.plans import MySQLRows
 T = TypeVar("T")
 
 
-class Line:
+class PlannedLine:
     """The commands of one connection that are planned and have no reply yet, in order.
 
     `may_begin` has the rule of their order. A command that has left its group delays all that follow it.
@@ -57,7 +57,7 @@ class Run:
 
     __slots__ = ("line", "out", "plans", "words", "work", "writes")
 
-    def __init__(self, work: Work[MySQLRows], line: Line, plan: Plan, *, writes: bool) -> None:
+    def __init__(self, work: Work[MySQLRows], line: PlannedLine, plan: Plan, *, writes: bool) -> None:
         self.work = work
         self.line = line
         self.writes = writes
@@ -156,7 +156,7 @@ class Task:
 
     __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "undo", "word", "work", "written")
 
-    def __init__(self, work: Work[MySQLRows], plan: Plan, line: Line) -> None:
+    def __init__(self, work: Work[MySQLRows], plan: Plan, line: PlannedLine) -> None:
         self.work = work
         self.plan = plan
         self.line = line
@@ -181,7 +181,7 @@ def has_cas(plan: Plan) -> bool:
 
 
 def runs_of(
-    work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, Line], *, by_cas: bool
+    work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, PlannedLine], *, by_cas: bool
 ) -> Iterable[Run]:
     """Return plans as runs, each of one list of replies, and with `by_cas` of gets with cas numbers or others."""
     runs: dict[Replies, Run] = {}  # the last one of each list

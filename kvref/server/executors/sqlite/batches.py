@@ -63,7 +63,7 @@ class StepRunner(Protocol):
     def refresh(self, now: float) -> bool: ...
 
 
-class Line:
+class BatchLine:
     """The planned commands of one connection.
 
     Attributes:
@@ -121,7 +121,7 @@ class LinePlanner:
         self,
         planner: Planner | BinaryPlanner,
         rows: BatchedRows,
-        line: Line,
+        line: BatchLine,
         scheduler: BatchScheduler,
         isolation: Isolation,
     ) -> None:
@@ -177,7 +177,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         self._runner = runner
         self._transactions = runner.transactions
         self._commits = commits
-        self.lines: dict[Replies, Line] = {}
+        self.lines: dict[Replies, BatchLine] = {}
         self._begun = False  # the write lock is taken: a commit is to end the transaction of the file
 
     def run(self) -> None:
@@ -214,12 +214,12 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         else:
             self._commits.when_settled(number, partial(settled, waiting), at_once=at_once)
 
-    def _carry_out(self, work: BatchWork, plans: Sequence[Plan], lines: dict[Replies, Line]) -> None:
+    def _carry_out(self, work: BatchWork, plans: Sequence[Plan], lines: dict[Replies, BatchLine]) -> None:
         bound = work.bound
         bound.now = int(time.time())
         work.rows.seek(_words(plans))
         out: object = None
-        line: Line | None = None
+        line: BatchLine | None = None
         for plan in plans:
             if plan[3] is not out:
                 out = plan[3]
@@ -231,7 +231,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
                 self._step(work, plan, line)
         bound.settle()
 
-    def _is_carried_out(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+    def _is_carried_out(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
         """Carry out a planned command; return False if it must run by steps, of which nothing is done then."""
         if not work.rows.source.live:
             return False
@@ -254,7 +254,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             _take_back(bound, before)
         return done
 
-    def _get(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+    def _get(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
         decide, word, command, out, place = plan
         assert isinstance(word, bytes), "the word of a get of one"
         batch = line.batch
@@ -275,7 +275,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             self._commit(work, plan, line)
         return True
 
-    def _gets(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+    def _gets(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
         decide, words, command, out, place = plan
         assert isinstance(words, tuple), "the words of a get of several"
         batch = line.batch
@@ -300,7 +300,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
                 self._commit(work, plan, line)
         return True
 
-    def _may_read(self, work: BatchWork, line: Line, reads: int) -> bool:
+    def _may_read(self, work: BatchWork, line: BatchLine, reads: int) -> bool:
         """Return whether so many reads fill no batch, or one that can be committed at once."""
         if not (line.transaction.operations and line.batch.fills(reads=reads)):
             return True
@@ -314,7 +314,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             return True
         return False
 
-    def _write(self, work: BatchWork, plan: Plan, line: Line) -> bool:
+    def _write(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
         _, word, command, out, place = plan
         assert isinstance(word, bytes), "a write has one word"
         rows, transaction, batch = work.rows, line.transaction, line.batch
@@ -342,7 +342,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
                 self._runner.ended()
         return True
 
-    def _commit(self, work: BatchWork, plan: Plan, line: Line) -> None:
+    def _commit(self, work: BatchWork, plan: Plan, line: BatchLine) -> None:
         """Commit a batch that a command has filled; if that fails, the reply of the command says so."""
         out, wrote = cast(Replies, plan[3]), bool(line.transaction.operations)
         try:
@@ -358,7 +358,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         if reason is not None:
             out[plan[4]] = encoded_reply(plan, ServerError(reason), 0)
 
-    def _answered(self, line: Line, steps: Generator[Operation, Any, str | None]) -> str | None:
+    def _answered(self, line: BatchLine, steps: Generator[Operation, Any, str | None]) -> str | None:
         """Answer the operations of some steps, and return their result; raises as `Transactions.execute`."""
         answer: Any = None
         error: Exception | None = None
@@ -374,7 +374,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             except KvrefError as failure:
                 error = failure
 
-    def _step(self, work: BatchWork, plan: Plan, line: Line) -> None:
+    def _step(self, work: BatchWork, plan: Plan, line: BatchLine) -> None:
         """Run a command by steps, which wait for locks, in the transaction of its connection."""
         several = record.several_of(plan)
         if several is not None and several.ends_before(plan[2][1]):
@@ -388,7 +388,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             self._fill(line, reply)
         work.rows.forget()  # it may have committed a batch also if it waits now
 
-    def _fill(self, line: Line, reply: Reply) -> None:
+    def _fill(self, line: BatchLine, reply: Reply) -> None:
         """Put the reply of the command by steps into its place."""
         assert line.stepped is not None, "of it"
         (_, plan), line.stepped = line.stepped, None
@@ -397,7 +397,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         out[plan[4]] = encoded_reply(plan, reply, line.session.written_cas)
         out.late = out.late or self._commits.unsettled is not None
 
-    def _finish(self, line: Line, reply: Reply) -> None:
+    def _finish(self, line: BatchLine, reply: Reply) -> None:
         """Go on after a command by steps that has waited: carry out the commands behind it."""
         out = line.replies_of_stepped
         self._fill(line, reply)
@@ -432,7 +432,7 @@ def _words(plans: Sequence[Plan]) -> list[bytes]:
     return [*dict.fromkeys(chain.from_iterable([each if isinstance(each, tuple) else (each,) for each in words]))]
 
 
-def _split(line: Line) -> list[tuple[Slots, Replies]]:
+def _split(line: BatchLine) -> list[tuple[Slots, Replies]]:
     """Detach the replies of a connection from a command that waits on; return those before it if they wait, too."""
     slots = line.slots_of_replies
     current = slots.current
@@ -452,7 +452,7 @@ def _split(line: Line) -> list[tuple[Slots, Replies]]:
     return waiting
 
 
-def _tail(line: Line, out: Replies) -> Replies:
+def _tail(line: BatchLine, out: Replies) -> Replies:
     """Move the places of a list from the command that waits on to another list, and return that."""
     assert line.stepped is not None, "a command waits"
     work, stepped = line.stepped
@@ -468,7 +468,7 @@ def _tail(line: Line, out: Replies) -> Replies:
     return tail
 
 
-def _completed(line: Line, out: Replies) -> list[tuple[Slots, Replies]]:
+def _completed(line: BatchLine, out: Replies) -> list[tuple[Slots, Replies]]:
     """Let a detached list leave whose places are filled; return it if it waits for a commit."""
     slots = line.slots_of_replies
     out.undecided = False

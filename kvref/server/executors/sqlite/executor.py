@@ -23,7 +23,7 @@ from kvref.protocol.commands import Get, Noop, Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
-from kvref.server.executors.sqlite.batches import BatchScheduler, Line, LinePlanner
+from kvref.server.executors.sqlite.batches import BatchLine, BatchScheduler, LinePlanner
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner
 from kvref.server.planners.base import TextPlanner
@@ -88,7 +88,7 @@ class SQLiteExecutor:
         self._batch_scheduler = BatchScheduler(self, self._commits)
         self._works: dict[CachedTable, Work[SQLiteRows]] = {}
         self._batch_works: dict[CachedTable, Work[BatchedRows]] = {}
-        self._lines: dict[Transaction, Line] = {}  # of the connections whose writes are batches
+        self._lines: dict[Transaction, BatchLine] = {}  # of the connections whose writes are batches
         self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
@@ -127,7 +127,7 @@ class SQLiteExecutor:
             return found
         line = self._lines.get(transaction)
         if line is None:
-            line = self._lines[transaction] = Line(session, transaction)
+            line = self._lines[transaction] = BatchLine(session, transaction)
         return LinePlanner(found, self._batch_works[table].rows, line, self._batch_scheduler, isolation)
 
     def _planner_of(self, table: CachedTable, session: Session, wire_rules: WireRules) -> Planner:
