@@ -13,7 +13,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 # As `.ci/test` runs them; the wall time depends on what else the machine does, the CPU time less.
 TIERS: Final = {
-    "unit": [[".venv/bin/pytest", "-m", "unit", "-n", "2", "--dist", "loadfile"]],
+    "unit": [["bash", ".ci/test", "unit"]],
     "default": [["bash", ".ci/test"]],
     "conform": [["bash", ".ci/conform"]],
 }

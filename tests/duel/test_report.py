@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from kvref_conformance.corpus import conversation
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.differential import report
@@ -24,30 +26,41 @@ ANSWERS: list[tuple[bytes | None, bytes | None]] = [
     (b"<SQL done>", b"<SQL done>"),
     (b"NOT_FOUND\r\n", b"STORED\r\n"),
 ]
-SCRIPT = Script(12, world_of(1, 12, Configuration("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
-FOUND = Found(SCRIPT, Outcome(ANSWERS, Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED")), repeats=True)
 
 
-def test_a_difference_shows_the_world_the_steps_and_both_answers() -> None:
-    text = report.describe(FOUND, ("left", "right"))
+@pytest.fixture(scope="module")
+def script() -> Script:
+    return Script(12, world_of(1, 12, Configuration("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
+
+
+@pytest.fixture
+def found(script: Script) -> Found:
+    difference = Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED")
+    return Found(script, Outcome(ANSWERS, difference), repeats=True)
+
+
+def test_a_difference_shows_the_world_the_steps_and_both_answers(script: Script, found: Found) -> None:
+    text = report.describe(found, ("left", "right"))
     assert "conversation 12, repeats" in text
-    for statement in SCRIPT.world.set_up():
+    for statement in script.world.set_up():
         assert statement in text
     assert "  2. s> DELETE FROM test.t1\n" in text
     assert text.endswith("     left: 'NOT_FOUND\\r\\n'\n     right: 'STORED\\r\\n'")
 
 
-def test_rows_are_shown_behind_the_steps() -> None:
-    found = Found(SCRIPT, Outcome(ANSWERS[:2], Difference(None, "rows: x", "t: [1]", "t: []")), repeats=False)
+def test_rows_are_shown_behind_the_steps(script: Script) -> None:
+    found = Found(script, Outcome(ANSWERS[:2], Difference(None, "rows: x", "t: [1]", "t: []")), repeats=False)
     text = report.describe(found, ("left", "right"))
     assert "DID NOT REPEAT" in text
     assert text.endswith("afterwards:\n     left: t: [1]\n     right: t: []")
 
 
-def test_a_saved_difference_is_a_conversation_with_the_first_sides_answers(tmp_path: Path) -> None:
-    path = report.save(FOUND, tmp_path / "new", "8.0.33")
+def test_a_saved_difference_is_a_conversation_with_the_first_sides_answers(
+    tmp_path: Path, script: Script, found: Found
+) -> None:
+    path = report.save(found, tmp_path / "new", "8.0.33")
     saved = conversation.from_json(json.loads(path.read_text()))
-    assert saved.sql == (*SCRIPT.world.set_up(), "DELETE FROM test.t1")
+    assert saved.sql == (*script.world.set_up(), "DELETE FROM test.t1")
     assert [each.step for each in saved.steps] == list(STEPS)
     assert saved.steps[0].got == {"8.0.33": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]}  # type: ignore[union-attr]
     assert saved.steps[2].got == {"8.0.33": "NOT_FOUND\r\n"}  # type: ignore[union-attr]

@@ -29,14 +29,21 @@ STARTERS: Final = frozenset(
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})
 _IMPORT: Final = re.compile(rf"^(?:from|import) (?:{'|'.join(map(re.escape, sorted(STARTERS)))})\b", re.MULTILINE)
+# A file whose tests are all nightly.
+_NIGHTLY: Final = re.compile(r"^pytestmark = .*\bpytest\.mark\.nightly\b", re.MULTILINE)
 
 _running: list[str] = []  # the unit test that runs, if one does
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files out of the unit tier that cannot have a unit test: to import them takes longer than to run the rest."""
-    unit_tier = config.getoption("markexpr") == "unit" and collection_path.suffix == ".py"
-    return True if unit_tier and _IMPORT.search(collection_path.read_text(encoding="utf-8")) else None
+    """Leave out files that have no test of the tier: each worker imports what is collected, and that takes seconds."""
+    expression = config.getoption("markexpr")
+    without = [_NIGHTLY] if expression == "unit" or "not nightly" in expression else []
+    without += [_IMPORT] if expression == "unit" else []
+    if not without or collection_path.suffix != ".py":
+        return None
+    source = collection_path.read_text(encoding="utf-8")
+    return True if any(each.search(source) for each in without) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
