@@ -150,6 +150,27 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         assert ssl.get_server_certificate(("127.0.0.1", served.port)) == new[0].read_text()
 
 
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory, own: Files) -> dict[str, Path]:
+    """Return the files that refused options name."""
+    folder = tmp_path_factory.mktemp("refused")
+    other = authority(folder, "other")
+    (folder / "text").write_text("a secret line\n")
+    (folder / "empty").write_text("\n")
+    (folder / "twice").write_text("a:secret\na:secret\n")
+    (folder / "listeners").write_text('[[listener]]\naddress = "127.0.0.1:0"\n')
+    (folder / "unknown").write_text('[[listener]]\nadress = "127.0.0.1:0"\n')
+    (folder / "kind").write_text('[[listener]]\naddress = "127.0.0.1:0"\nread_only = "yes"\n')
+    (folder / "nowhere").write_text("[[listener]]\nread_only = true\n")
+    (folder / "nothing").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = []\n')
+    (folder / "number").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = 5\n')
+    (folder / "reads").write_text('[[listener]]\naddress = "127.0.0.1:0"\nreads = "fast"\n')
+    locked = folder / "locked"
+    lock = ["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", str(own[1]), "-out", str(locked)]
+    subprocess.run(lock, check=True, capture_output=True)
+    return {path.name: path for path in folder.iterdir()} | {"cert": own[0], "key": own[1], "other": other[1]}
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -182,22 +203,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         (["--config", "{reads}"], "listener: reads = 'fast': write one of primary, replica, session"),
     ],
 )
-def test_what_is_refused(options: list[str], text: str, tmp_path: Path, own: Files) -> None:
-    other = authority(tmp_path, "other")
-    (tmp_path / "text").write_text("a secret line\n")
-    (tmp_path / "empty").write_text("\n")
-    (tmp_path / "twice").write_text("a:secret\na:secret\n")
-    (tmp_path / "listeners").write_text('[[listener]]\naddress = "127.0.0.1:0"\n')
-    (tmp_path / "unknown").write_text('[[listener]]\nadress = "127.0.0.1:0"\n')
-    (tmp_path / "kind").write_text('[[listener]]\naddress = "127.0.0.1:0"\nread_only = "yes"\n')
-    (tmp_path / "nowhere").write_text("[[listener]]\nread_only = true\n")
-    (tmp_path / "nothing").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = []\n')
-    (tmp_path / "number").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = 5\n')
-    (tmp_path / "reads").write_text('[[listener]]\naddress = "127.0.0.1:0"\nreads = "fast"\n')
-    locked = tmp_path / "locked"
-    lock = ["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", str(own[1]), "-out", str(locked)]
-    subprocess.run(lock, check=True, capture_output=True)
-    places = {path.name: path for path in tmp_path.iterdir()} | {"cert": own[0], "key": own[1], "other": other[1]}
+def test_what_is_refused(options: list[str], text: str, tmp_path: Path, places: dict[str, Path]) -> None:
     arguments = [each.format_map(places) for each in options]
     result = kvref("serve", *arguments, "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
