@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.records import WorkerResult
     from kvref_bench.runs.records import Point
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 HOST = "127.0.0.1"
@@ -61,7 +61,6 @@ def workers_of(scheduler: str) -> int:
         return 0
 
 
-@pytest.mark.nightly
 def test_one_run_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[Point] = []
     add = RunWriter.add

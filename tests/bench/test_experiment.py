@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from helpers.live import missing_skips, nightly, target_or_skip
+from helpers.live import missing_skips, target_or_skip
 from helpers.waiting import until
 from rich.console import Console
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvref_bench.runs.folder import Run
     from kvref_bench.scenario import Scenario
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 SETTINGS = ["sessions=1,4", "repetitions=2", "measure=0.3", "warmup=0.1", "table.keys.count=200", "work.pool=512"]
 
@@ -46,7 +46,6 @@ def measure(
     return folder.read(found.folder), found.stopped
 
 
-@pytest.mark.nightly
 def test_two_servers_in_turn_with_an_open_loop_and_what_was_left_out(tmp_path: Path) -> None:
     specs = [PeerSpec("memcached"), PeerSpec("kvref-sqlite", name="ours")]
     run, stopped = measure(small("rates=0.5"), specs, tmp_path / "run")
@@ -77,7 +76,6 @@ def test_two_servers_in_turn_with_an_open_loop_and_what_was_left_out(tmp_path: P
     assert run.info["seed_rng"] == 7
 
 
-@pytest.mark.nightly
 def test_a_setting_that_a_server_refuses_is_left_out_and_the_others_are_measured(tmp_path: Path) -> None:
     chosen = small("sessions=1", "repetitions=1")
     settings: dict[str, tuple[int, ...]] = {"innodb_api_trx_level": (0, 9, 2)}
@@ -141,7 +139,7 @@ def test_two_servers_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 # One at each landing.
-@pytest.mark.parametrize("name", ["ro-1m-int", *[nightly(each) for each in scenario.names() if each != "ro-1m-int"]])
+@pytest.mark.parametrize("name", scenario.names())
 def test_each_scenario_is_measured_at_small_scale(name: str, tmp_path: Path) -> None:
     chosen = scenario.load(name, "small", ["repetitions=1"])
     run, stopped = measure(chosen, [PeerSpec("kvref-sqlite")], tmp_path / "run")

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.live import missing_skips, nightly
+from helpers.live import missing_skips
 
 from kvref_bench import lag, peers
 from kvref_bench.errors import BenchError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.records import Kind, WorkerResult
     from kvref_bench.peers import OpenPeer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 TRIALS = 4
 SECOND = 1_000_000_000
@@ -55,8 +55,8 @@ def opened(target: str) -> Iterator[OpenPeer]:
     [
         # kvref commits a connection that was idle for an interval, looked at every second; 8.0.33 all at each tick.
         ("kvref-sqlite", NUMBERS, 0.9),
-        nightly("kvref-mysql-8.0", TABLE, 0.9),
-        nightly("mysql-8.0-plugin", TABLE, 0.0),
+        ("kvref-mysql-8.0", TABLE, 0.9),
+        ("mysql-8.0-plugin", TABLE, 0.0),
     ],
 )
 def test_idle_commit_makes_writes_visible(target: str, table: Table, early: float) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 SCRIPT = Path(__file__).parents[2] / "bench" / "micro.py"
 CASES = [
     f"{what}, {protocol}" for what in ("get hit", "get miss", "get of 100", "set") for protocol in ("text", "binary")
@@ -21,7 +23,6 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.nightly
 def test_every_case_is_measured(tmp_path: Path) -> None:
     pyperf = pytest.importorskip("pyperf")
     file = tmp_path / "micro.json"
@@ -32,7 +33,6 @@ def test_every_case_is_measured(tmp_path: Path) -> None:
     assert all(value > 0 for benchmark in suite for value in benchmark.get_values())
 
 
-@pytest.mark.programs
 def test_an_unknown_case_is_refused() -> None:
     pytest.importorskip("pyperf")
     done = run("--cases", "get")

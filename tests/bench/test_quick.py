@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from helpers import points
-from helpers.live import target_or_skip
+from helpers.live import nightly, target_or_skip
 from helpers.serving import serving
 from rich.console import Console
 
@@ -66,7 +66,7 @@ def shown(table: Table) -> str:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("kind", ["kvref", "memcached"])
+@pytest.mark.parametrize("kind", ["kvref", nightly("memcached")])
 def test_it_measures_four_points_and_leaves_the_endpoint_as_it_was(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +99,7 @@ def test_a_point_is_judged_as_in_a_run() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_ctrl_c_ends_it_and_the_items_are_deleted(tmp_path: Path) -> None:
     with endpoint("kvref", tmp_path) as address, watched(address):
         process = subprocess.Popen(
@@ -119,6 +120,7 @@ def test_ctrl_c_ends_it_and_the_items_are_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_an_endpoint_that_takes_no_items_is_named_with_its_reply(tmp_path: Path) -> None:
     (tmp_path / "kvref.toml").write_text('[[listener]]\naddress = "127.0.0.1:0"\nread_only = true\n')
     with serving(tmp_path / "x.sqlite", "--config", str(tmp_path / "kvref.toml"), listen=None) as served:
@@ -136,6 +138,7 @@ def test_an_address_without_a_server_is_named() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_rows_of_others_are_not_overwritten_and_not_deleted(tmp_path: Path) -> None:
     with endpoint("kvref", tmp_path) as address:
         added: list[bytes] = []

@@ -53,6 +53,7 @@ def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path:
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_memcached_conforms_without_mappings(conform: Run, memcached: str, tmp_path: Path) -> None:
     done = conform(memcached, "--report", "out", "--examples", "5")
     assert done.returncode == 0, done.stdout

@@ -191,6 +191,7 @@ def judged(target: targets.Target, folder: Path, *options: str) -> tuple[dict[st
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_a_run_reports_what_it_exercised_and_what_not(served: targets.Target, tmp_path: Path) -> None:
     section, shown = judged(served, tmp_path, "--chapter", "bind", "--chapter", "separator")
     shapes, states, settings = section["key_shapes"], section["states"], section["settings"]
@@ -210,6 +211,7 @@ def test_a_run_reports_what_it_exercised_and_what_not(served: targets.Target, tm
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_histories_count() -> None:
     settings = {W: 4, R: 1000}
     words = [f"{name}={value}" for name, value in {**settings, "innodb_api_bk_commit_interval": 100000}.items()]

@@ -253,15 +253,17 @@ def test_verdict_files_are_compared_with_the_suite(
 
 
 def test_the_standing_files_lack_only_what_their_list_names() -> None:
-    """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending.
-
-    Each page that the files make is as small as the documentation says.
-    """
+    """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending."""
     read = Record.read(STANDING / "verdicts")
     assert standing.pending(read) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
         "run python -m kvref_conformance.reports.standing conformance/standing/verdicts conformance/standing/pending.txt"
     )
-    sizes = {name: len(text.encode()) for name, text in matrix_pages.html(read).items()}
+
+
+@pytest.mark.nightly
+def test_each_page_of_the_standing_files_is_as_small_as_documented() -> None:
+    pages = matrix_pages.html(Record.read(STANDING / "verdicts"))
+    sizes = {name: len(text.encode()) for name, text in pages.items()}
     assert max(sizes.values()) <= matrix_pages.MAX_BYTES, sizes
 
 
@@ -585,6 +587,7 @@ def test_bad_usage_of_the_command(tmp_path: Path, arguments: tuple[str, ...], re
 
 
 @pytest.mark.live
+@pytest.mark.nightly
 def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
     """Keys and cas numbers of a run are no difference, and answers of another server are."""
     with target_or_skip("memcached") as native, target_or_skip("yrmcds") as other:

@@ -29,6 +29,8 @@ from kvref.specification import deviations as lists
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).parents[2]
 # A generator reads the whole catalogue or source; each runs once.
 pages = cache(generators.pages)

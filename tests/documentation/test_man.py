@@ -15,8 +15,6 @@ from generators import man
 from kvref.cli import main
 from kvref.cli.registry import commands
 
-pytestmark = pytest.mark.programs
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -42,6 +40,7 @@ def test_every_command_and_option_is_on_it() -> None:
             assert option.replace("-", "\\-") in page, option
 
 
+@pytest.mark.nightly
 def test_the_program_writes_it_and_roff_has_no_warning(tmp_path: Path) -> None:
     file = tmp_path / "man" / "kvref.1"
     subprocess.run([sys.executable, "-m", "generators.man", str(file)], cwd=ROOT / "docs", check=True)

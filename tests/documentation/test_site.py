@@ -193,6 +193,7 @@ def test_a_dead_link_is_found(tmp_path: Path, link: str, dead: bool) -> None:
     assert check_links.main([str(site)]) == int(dead)
 
 
+@pytest.mark.nightly
 def test_a_missing_file_of_the_repository_is_an_error(tmp_path: Path) -> None:
     if shutil.which("sphinx-build") is None and not (Path(sys.executable).parent / "sphinx-build").exists():
         pytest.skip("Sphinx is not installed: pip install 'kvref[docs]'")

@@ -20,6 +20,9 @@ from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance_cli import self_test
 from kvref_testbed.mutants import MUTANTS, Mutant
 
+# Each landing judges mutants with this command, in .ci/part mutants.
+pytestmark = pytest.mark.nightly
+
 # Reaches its first request and raises there.
 ROTTEN = """
 import runpy, sys
@@ -39,7 +42,6 @@ def put_on_trial(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
     monkeypatch.setattr(self_test, "MUTANTS", {each.name: each for each in mutants})
 
 
-@pytest.mark.nightly  # each landing runs more of them
 def test_all_are_killed() -> None:
     result = conform("--self-test", "--only", "narrows_*", "--only", "KV-MAP-00?")
     assert result.exit_code == 0, result.output
@@ -85,7 +87,6 @@ def test_one_that_does_not_start_says_nothing_of_the_judge(monkeypatch: pytest.M
     assert "killed" not in result.output
 
 
-@pytest.mark.nightly
 def test_a_requirement_that_the_unbroken_server_does_not_meet_kills_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_trial(monkeypatch, Mutant("echoes_the_bare_key", "KV-MAP-037", "", lambda: None))
     result = conform("--self-test")

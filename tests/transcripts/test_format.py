@@ -34,7 +34,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", ["core", *(pytest.param(name, marks=pytest.mark.long) for name in corpus.SETS[1:])])
+@pytest.mark.parametrize("name", ["core", *(pytest.param(name, marks=pytest.mark.nightly) for name in corpus.SETS[1:])])
 def test_every_line_is_as_the_schema_says(name: str) -> None:
     validator = Draft202012Validator(SCHEMA)
     faults = [(line["id"], fault.json_path) for line in lines(name) for fault in validator.iter_errors(line)]

@@ -111,12 +111,14 @@ def test_kill_and_reload(replay: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", [("map-001", "map-003"), ("map-003", "map-001")])
 def test_each_only_selects(replay: Run, order: tuple[str, str]) -> None:
     done = replay("--profile", "mysql-8.0", *(word for name in order for word in ("--only", name)))
     assert "8.0.33: 2 same" in done.stdout, done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.engine import Engine
     from kvref_bench.load.records import WorkerResult
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 KEYS = Keys(100, length=12)
 VALUES = Values((20, 40))

@@ -49,7 +49,7 @@ def counted(result: WorkerResult, timing: Timing = "service") -> int:
     return sum(sum(counts.values()) for cell, counts in result.histograms.items() if cell.timing == timing)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_both_workers_measure_their_share_of_the_sessions(two: Engine) -> None:
     observer = Observer()
     with null.responder(WORK) as address:
@@ -74,7 +74,7 @@ def test_depth_and_multiget_count_each_operation(two: Engine) -> None:
     assert all(counted(each) % 20 == 0 and counted(each) for each in results)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_open_loop_sends_what_its_schedule_says(two: Engine) -> None:
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000), two, Observer())
@@ -83,7 +83,7 @@ def test_the_open_loop_sends_what_its_schedule_says(two: Engine) -> None:
         assert counted(each, "intended") == counted(each, "lag") == counted(each)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silence(two: Engine) -> None:
     work = replace(WORK, sessions=2)
     with null.responder(work) as address:
@@ -93,7 +93,7 @@ def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silenc
         assert 490_000 < counted(each) + each.skipped + each.open < 510_000
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_user_who_stops_keeps_what_was_measured(two: Engine) -> None:
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0, 60), two, Observer(stop_after=1))

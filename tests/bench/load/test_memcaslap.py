@@ -9,7 +9,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import drivers
 from kvref_testbed.targets.needs import tool
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 def test_what_memcaslap_prints_is_read() -> None:

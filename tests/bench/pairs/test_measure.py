@@ -36,7 +36,7 @@ ROWS = {row.name: row for row in rows()}
 FEW = 200  # keys
 BEGIN, END = report.markers("p")
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,6 @@ def load(name: str, sessions: int = 4) -> Generated:
     return Generated(replace(of.work, sessions=sessions))
 
 
-@pytest.mark.nightly
 def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
     options = "pairs --rows mixed-memcached --pairs 2 --seconds 1 --warmup 0.1 --keys 2000 --json p.json".split()
     options += ["--server-cpus", str(min(where.servers)), "--client-cpus", str(min(where.clients))]
@@ -112,7 +111,6 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.nightly
 def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> None:
     small = Row(
         "small", "get", Side("kvref-sqlite", load("get-8"), "four"), Side("kvref-sqlite", load("get-8", 2), "two"), 1.0
@@ -131,7 +129,6 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
     assert len([line for line in reply if line.startswith("small: pair")]) == 2
 
 
-@pytest.mark.nightly
 def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("kvref_testbed.targets.needs._SERVERS", str(tmp_path))
@@ -153,7 +150,6 @@ def test_a_row_of_another_version_needs_its_environment(where: Split) -> None:
     assert "give --other VENV" in measured.skipped
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["other-get", "other-mysql-get"])
 def test_another_version_is_measured(where: Split, tmp_path: Path, name: str) -> None:
     # Its version alone is another one.
@@ -172,7 +168,6 @@ def test_another_version_is_measured(where: Split, tmp_path: Path, name: str) ->
     assert "build" not in measured.facts[ROWS[name].ours.server]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -205,7 +200,6 @@ def spoil(server: Server, command: bytes) -> None:
         assert to.ask((command % key(table(FEW).keys, 7)).removesuffix(b"\r\n")) in {b"STORED", b"DELETED"}
 
 
-@pytest.mark.nightly
 def test_what_is_over_mysql_is_one_server(clients: Clients, stack: ExitStack) -> None:
     with missing_skips():
         kvref, mysql, plugin = booted(stack, "kvref-mysql", "mysql", "plugin", clients=clients)
@@ -262,7 +256,6 @@ def test_the_order_within_pairs_alternates() -> None:
     assert [(ours.per_second, theirs.per_second) for ours, theirs in pairs] == [(2000.0, 20.0)] * 3
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["generator-1", "generator-16"])
 def test_parts_are_measured_as_rows(name: str, where: Split) -> None:
     settings = Settings(where, pairs=1, seconds=1.0, warmup=0.1, keys=2000)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kvref_bench.peers import OpenPeer
     from kvref_bench.scenario.records import Table
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,6 @@ def test_rows_are_ordinary_rows_for_sql(peer: OpenPeer) -> None:
     assert sorted(found) == sorted((key.decode(), value.decode(), 0, 1, 0) for key, value in rows.rows(WORDS))
 
 
-@pytest.mark.nightly
 def test_over_innodb_each_gets_its_own_settings() -> None:
     with opened(PeerSpec(endpoint="kvref-mysql-8.0")) as peer:
         peer.prepare(WORDS)

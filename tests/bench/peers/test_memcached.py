@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kvref_bench.peers import OpenPeer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from kvref_bench.runs import document
 from kvref_bench.runs.compare import Selection, compare
 from kvref_bench.runs.records import Point
 
-pytestmark = pytest.mark.programs  # git says what is measured
+pytestmark = pytest.mark.nightly
 
 QPS = comparing.MEASURES[0]
 

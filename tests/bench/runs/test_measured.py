@@ -18,6 +18,8 @@ from kvref_bench.runs.records import Merged, Peer, Point, ServerSample
 from kvref_bench.scenario.records import Series
 from kvref_bench.watch import Watch
 
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
+
 WORK = Work(Keys(500), Values(), {"set": 1.0}, sessions=4, operations=1000)
 
 
@@ -40,7 +42,6 @@ def measured(address: str, local: engine.Engine, repetition: int) -> Point:
     return made.point(*results, series="set", sample=sample, settings={}, **facts)
 
 
-@pytest.mark.live
 def test_a_real_run_adds_up(tmp_path: Path) -> None:
     scenario = made.scenario(series=(Series("set", "memcached", WORK),))
     with target_or_skip("memcached") as target, engine.local(2) as local:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.engine import Engine
     from kvref_bench.peers import OpenPeer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 FEW = 200  # keys
 
 
@@ -104,7 +104,7 @@ def exchanged(server: Server, verb: str, engine: Engine, **changed: Any) -> None
 
 
 CASES = [
-    pytest.param(setup, store, id=f"{setup.name}-{store}", marks=pytest.mark.nightly if store == "mysql" else ())
+    pytest.param(setup, store, id=f"{setup.name}-{store}")
     for store in ("sqlite", "mysql")
     for setup in setups()
     if store in setup.stores

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .conftest import Sut
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 SELECT = {"get": "SELECT v FROM words WHERE k = :key"}
 HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")

@@ -17,7 +17,7 @@ from kvref_testbed.targets import QUIET
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.vitess_programs import programs
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 # A connection is of a dozen objects and uvloop's transport; a buffer of 64 KiB for each, say, would show.
 MOST = 6000  # bytes
 
@@ -76,7 +76,6 @@ def test_newcomers_are_measured(tmp_path: Path) -> None:
     assert 0 < found["median"] <= found["p99"] <= found["largest"]
 
 
-@pytest.mark.nightly
 @pytest.mark.serial
 @pytest.mark.parametrize("target", ["kvref-sqlite", "kvref-sqlite-workers"])
 def test_an_idle_connection_takes_little(tmp_path: Path, target: str) -> None:
@@ -88,7 +87,6 @@ def test_an_idle_connection_takes_little(tmp_path: Path, target: str) -> None:
     assert all(each["each"] is None for each in found if each["connections"] < 1000)
 
 
-@pytest.mark.nightly
 def test_strong_mode_is_never_stale_and_fast_mode_hits(tmp_path: Path) -> None:
     with missing_skips():
         tool("mariadbd")
@@ -101,7 +99,6 @@ def test_strong_mode_is_never_stale_and_fast_mode_hits(tmp_path: Path) -> None:
     assert all(point["writes"] > 0 for (_, share), point in found.items() if share)
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_a_session_sees_its_own_writes_through_secondaries(tmp_path: Path) -> None:
     with missing_skips():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.live import missing_skips, nightly
+from helpers.live import missing_skips
 
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvref_bench.load.records import Exchange
     from kvref_bench.load.work import Protocol, Route
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 TEXTS = Table("texts", "default", Keys(60, length=12), Values((0, 600)))
 NUMBERS = Table("numbers", "default", Keys(60, shape="int"), Values((1, 6), form="number"))
@@ -41,7 +41,7 @@ ROUTES: list[tuple[Route, Protocol]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=["memcached", "kvref-sqlite", nightly("mysql-8.0-plugin")])
+@pytest.fixture(scope="module", params=["memcached", "kvref-sqlite", "mysql-8.0-plugin"])
 def peer(request: pytest.FixtureRequest) -> Iterator[peers.OpenPeer]:
     with opened(request.param) as peer:
         yield peer

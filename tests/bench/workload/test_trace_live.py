@@ -13,7 +13,7 @@ from kvref_bench.workload.trace import read_trace
 
 from .player import play
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 OPERATIONS = ("add", "get", "set", "get", "append", "gets", "replace", "delete", "get", "prepend")
 

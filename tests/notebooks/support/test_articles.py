@@ -9,6 +9,8 @@ import pytest
 
 from support import articles
 
+pytestmark = pytest.mark.nightly
+
 # Misprints of the articles, and units from the head of a table: the printed number is not the intended one.
 MISPRINTS = {"6.800": 6800, "55.000": 55000, "7,00": 7000}
 MILLIONS = {"close to 1.2 million": 1_200_000, "1 million rows": 1_000_000, "10 million records": 10_000_000}

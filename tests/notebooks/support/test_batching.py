@@ -8,6 +8,8 @@ import pytest
 from kvref_bench.load import histogram
 from support import batching
 
+pytestmark = pytest.mark.nightly
+
 
 def points(batches: tuple[int, ...] = (1, 100)) -> pd.DataFrame:
     """Make five repetitions: a batch of n writes n times as fast as none, the binary log halves."""

@@ -8,6 +8,8 @@ import pytest
 from kvref_bench.load import histogram
 from support import latency
 
+pytestmark = pytest.mark.nightly
+
 
 def hist(*rows: tuple[int, int, int, int]) -> pd.DataFrame:
     """Make histogram rows of (point, second, nanoseconds, count)."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from kvref_bench.runs.folder import Run
 
+pytestmark = pytest.mark.nightly
+
 SMALL = Path(__file__).parents[3] / "notebooks" / "data" / "small"
 
 

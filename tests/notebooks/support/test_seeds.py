@@ -10,7 +10,8 @@ from helpers import scenarios as made
 from support import articles, gather, ratios, seeds
 from support.seeds import Row
 
-pytestmark = pytest.mark.programs  # git says what is measured
+pytestmark = pytest.mark.nightly
+
 
 GET, SELECT = made.series("get"), made.series("select", "sql")
 

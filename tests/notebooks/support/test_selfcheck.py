@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+import pytest
 
 from support import selfcheck
+
+pytestmark = pytest.mark.nightly
 
 
 def test_the_answer_counts_what_missed_the_limit() -> None:

@@ -9,6 +9,8 @@ from matplotlib.colors import to_rgb
 
 from support import answer, style
 
+pytestmark = pytest.mark.nightly
+
 
 def test_words_have_contrast_on_white() -> None:
     for shades in style.PALETTE.values():

@@ -13,7 +13,8 @@ from support import capacity, gather, style, throughput
 from support.capacity import Limits
 from support.gather import Data
 
-pytestmark = pytest.mark.programs  # git says what is measured
+pytestmark = pytest.mark.nightly
+
 
 GET, SELECT = made.series("get"), made.series("select", "sql")
 RATES = {1: 1000, 2: 1900, 4: 3400, 8: 5200, 16: 6500, 32: 6000}
