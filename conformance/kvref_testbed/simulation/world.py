@@ -39,7 +39,6 @@ from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.sqlite import file as sqlite_file
 from kvref.storage.sqlite import store as sqlite_store
 from kvref.storage.sqlite import wal
-from kvref.storage.sqlite.schema import SQLiteCatalog
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref_testbed.simulation import plan as plans
 from kvref_testbed.simulation.clients import Client, Operation
@@ -236,12 +235,6 @@ class Simulation:
                 yield from ((module, word, new) for word, new in found)
                 if name.startswith("kvref.server.") and "Threads" in vars(module):
                     yield module, "Threads", _Threads
-        tables: dict[str, dict[str, str]] = {}  # no world changes its tables
-        collations_of = SQLiteCatalog.column_collations
-        yield (
-            SQLiteCatalog, "column_collations",
-            lambda catalog, source: tables.get(source) or tables.setdefault(source, collations_of(catalog, source)),
-        )  # fmt: skip
         yield connection, "Rows", Rows
         yield connection, "MySQLCatalog", lambda session, *_: session
         yield connection, "checked", lambda mapping, session, _: session.ping(reconnect=False) or mapping

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -342,15 +343,7 @@ class SQLiteCatalog:
         definition = _definition(self._connection, source)
         if _VIRTUAL_TABLE.match(definition):
             raise ConfigError(f"table {source} is a virtual table, which cannot be mapped: map an ordinary table")
-        with closing(sqlite3.connect(":memory:")) as scratch:
-            collations.register(scratch)
-            try:
-                scratch.execute(definition)
-                names = [row[1] for row in scratch.execute(f"PRAGMA table_xinfo({quote(source)})")]
-                scratch.execute(f"CREATE INDEX probe ON {quote(source)} ({', '.join(map(quote, names))})")
-            except sqlite3.Error as error:
-                raise ConfigError(f"table {source}: {error} (names of collations: see kvref.collations)") from error
-            return {row[2]: row[4] for row in scratch.execute("PRAGMA index_xinfo(probe)") if row[2] is not None}
+        return dict(_collations_of(source, definition))
 
     def _unique_indexes(self, source: str) -> dict[str, tuple[str, ...]]:
         found = {}
@@ -402,6 +395,20 @@ class SQLiteCatalog:
 
 def _names(connection: sqlite3.Connection, kind: str) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,))}
+
+
+@lru_cache(maxsize=256)  # a reload, a further worker and a check of a file read the same definitions again
+def _collations_of(source: str, definition: str) -> Mapping[str, str]:
+    """Return the collation of each column of the table that a definition makes."""
+    with closing(sqlite3.connect(":memory:")) as scratch:
+        collations.register(scratch)
+        try:
+            scratch.execute(definition)
+            names = [row[1] for row in scratch.execute(f"PRAGMA table_xinfo({quote(source)})")]
+            scratch.execute(f"CREATE INDEX probe ON {quote(source)} ({', '.join(map(quote, names))})")
+        except sqlite3.Error as error:
+            raise ConfigError(f"table {source}: {error} (names of collations: see kvref.collations)") from error
+        return {row[2]: row[4] for row in scratch.execute("PRAGMA index_xinfo(probe)") if row[2] is not None}
 
 
 def _definition(connection: sqlite3.Connection, source: str) -> str:
