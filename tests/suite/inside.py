@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PRIVATE: Final = re.compile(r"_[A-Za-z]\w*")
+PRIVATE: Final = re.compile(r"\b_[A-Za-z]\w*")
 INSIDE: Final = re.compile(r"kvref\.(engine|protocol|server|storage)\b")
 PATHS: Final = re.compile(
     r"kvref\.(server\.(executors|planners?|scheduler|slots)|engine\.plans|storage\.(\w+\.)?plans"
@@ -41,7 +41,7 @@ def _in_classes(tree: ast.AST) -> list[ast.AST]:
     return [inner for each in ast.walk(tree) if isinstance(each, ast.ClassDef) for inner in ast.walk(each)]
 
 
-def defined(tree: ast.AST) -> set[str]:
+def defined(tree: ast.AST, in_classes: list[ast.AST] | None = None) -> set[str]:
     """Return the names that a module gives to functions, classes, variables, and attributes of its own objects."""
     names = set[str]()
     for each in ast.walk(tree):
@@ -50,7 +50,7 @@ def defined(tree: ast.AST) -> set[str]:
                 names.add(name)
             case ast.Name(id=name, ctx=ast.Store()):
                 names.add(name)
-    for each in _in_classes(tree):
+    for each in _in_classes(tree) if in_classes is None else in_classes:
         if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and _is_self(each.value):
             names.add(each.attr)
     return names
@@ -63,8 +63,9 @@ def of_the_inside() -> tuple[frozenset[str], frozenset[str]]:
     for package in ("engine", "protocol", "server", "storage"):
         for path in (ROOT / "kvref" / package).rglob("*.py"):
             tree = ast.parse(path.read_text())
-            private |= {name for name in defined(tree) if PRIVATE.fullmatch(name)} - PUBLIC
-            methods |= {each.name for each in _in_classes(tree) if isinstance(each, ast.FunctionDef)}
+            inner = _in_classes(tree)
+            private |= {name for name in defined(tree, inner) if PRIVATE.fullmatch(name)} - PUBLIC
+            methods |= {each.name for each in inner if isinstance(each, ast.FunctionDef)}
     return frozenset(private), frozenset(methods)
 
 
@@ -78,7 +79,8 @@ class _Count(ast.NodeVisitor):
     def __init__(self, source: str) -> None:
         tree = ast.parse(source)
         private, self._methods = of_the_inside()
-        self._private = private - defined(tree)
+        mentioned = private & set(PRIVATE.findall(source))
+        self._private = mentioned - defined(tree) if mentioned else mentioned
         self._lines = source.splitlines()
         self._imported = dict[str, str]()  # full name of each imported name
         self.found = Counter[str]()
