@@ -29,6 +29,7 @@ STARTERS: Final = frozenset(
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})
 _IMPORT: Final = re.compile(rf"^(?:from|import) (?:{'|'.join(map(re.escape, sorted(STARTERS)))})\b", re.MULTILINE)
+_SERIAL: Final = re.compile(r"\bpytest\.mark\.serial\b")
 # A file whose tests are all nightly.
 _NIGHTLY: Final = re.compile(r"^pytestmark = .*\bpytest\.mark\.nightly\b", re.MULTILINE)
 
@@ -38,12 +39,12 @@ _running: list[str] = []  # the unit test that runs, if one does
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files that have no test of the tier: each worker imports what is collected, and that takes seconds."""
     expression = config.getoption("markexpr")
-    without = [_NIGHTLY] if expression == "unit" or "not nightly" in expression else []
-    without += [_IMPORT] if expression == "unit" else []
-    if not without or collection_path.suffix != ".py":
+    if collection_path.suffix != ".py" or not (expression == "unit" or "not nightly" in expression):
         return None
     source = collection_path.read_text(encoding="utf-8")
-    return True if any(each.search(source) for each in without) else None
+    without = [_NIGHTLY, _IMPORT] if expression == "unit" else [_NIGHTLY]
+    serial = not expression.startswith("serial") or _SERIAL.search(source)
+    return True if not serial or any(each.search(source) for each in without) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
