@@ -14,6 +14,8 @@ from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script
 from kvref_conformance.steps import Send, Sql
 from kvref_conformance.translation.translate import Translator
 
+pytestmark = pytest.mark.nightly
+
 CONFIGURATIONS = {
     "mysql-8.0": Configuration("8.0.33", exclusions.rules_for(["mysql-8.0"])),
     "mysql-5.6": Configuration("5.6.14", exclusions.rules_for(["mysql-5.6"])),

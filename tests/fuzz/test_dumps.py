@@ -89,7 +89,7 @@ def test_a_changed_dump_is_read_or_refused_in_one_line(changes: list[tuple[int, 
         look(Path(folder), "".join(words))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "part", [pytest.param(part, marks=[pytest.mark.nightly] if number % 4 else []) for number, part in enumerate(PARTS)]
 )

@@ -95,6 +95,7 @@ def test_the_check_sees_a_parser_that_depends_on_pieces(monkeypatch: pytest.Monk
         parsers.check(check)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="atheris has no wheel for this Python")
 @pytest.mark.timeout(SECONDS + 120)
 def test_guided_by_coverage(tmp_path: Path) -> None:

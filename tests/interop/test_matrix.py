@@ -15,6 +15,8 @@ from kvref_conformance.interop.matrix import ENDPOINTS, Matrix, Note
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played
 from kvref_conformance.interop.rows import Client, clients, features
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "client-libraries.md"
 RECORD = matrix.recorded()

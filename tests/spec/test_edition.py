@@ -23,6 +23,8 @@ from kvref_conformance.spec import compare, edition, grammar
 from kvref_conformance.spec.abnf import Abnf
 from kvref_conformance.steps import Send
 
+pytestmark = pytest.mark.nightly
+
 PROFILES = ("kvref", "mysql-8.0", "mysql-5.6", "memcached")
 SCHEMA = Path(kvref_conformance.spec.__file__).with_name("edition.schema.json")
 # Of what a reader sees: without the targets of links and the anchors that they lead to.

@@ -13,6 +13,8 @@ from kvref_conformance.reports import pages
 from kvref_conformance.spec import page
 from kvref_conformance.spec.entry import Section, sections
 
+pytestmark = pytest.mark.nightly
+
 BIND = {each.id: each for each in requirements.load().values() if each.chapter in {"bind", "expiry"}}
 
 

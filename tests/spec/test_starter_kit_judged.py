@@ -19,7 +19,7 @@ from helpers.waiting import until
 
 from kvref_testbed.targets.ports import free_port
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.nightly
 
 SERVER = """#!/bin/sh
 echo $$ > server.pid

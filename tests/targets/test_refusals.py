@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Any]
 
+pytestmark = pytest.mark.nightly
+
 
 def test_an_unknown_name_is_answered_with_the_known_ones(kvref: Run) -> None:
     for verb in ("up", "down"):

@@ -11,6 +11,8 @@ from kvref.errors import SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus import listing
 
+pytestmark = pytest.mark.nightly
+
 ROW = '[[row]]\nconversations = ["core:map-0?1", "tx:*"]\nversions = ["8.0.33"]\nclass = "crash"\nreason = "it ends"\n'
 
 

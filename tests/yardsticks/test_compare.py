@@ -35,6 +35,7 @@ def test_an_unknown_measure_is_an_error_that_names_the_known_ones() -> None:
     assert "'size' is not one of lines" in ended.output
 
 
+@pytest.mark.nightly
 @pytest.mark.programs
 def test_exported_cases_are_compared_one_by_one() -> None:
     measured = cases.measure()
