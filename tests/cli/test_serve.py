@@ -8,12 +8,15 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helpers.commands import kvref
+from helpers.commands import kvref, refusal
 from helpers.serving import ask, running, serving
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.live
@@ -59,7 +62,7 @@ def test_the_place_of_a_temporary_store_is_logged_at_the_end(workers: str) -> No
     ],
 )
 def test_bad_options(arguments: list[str], text: str) -> None:
-    refused(2, text, *arguments)
+    refused(2, text, *arguments, run=refusal)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +100,8 @@ def test_the_reference_and_the_help_explain_every_exit_code() -> None:
     assert all(explained[code].startswith(text) for code, text in reported.items())
 
 
-def refused(code: int, text: str, *arguments: str) -> None:
-    result = kvref("serve", *arguments)
+def refused(code: int, text: str, *arguments: str, run: Run = kvref) -> None:
+    result = run("serve", *arguments)
     assert result.returncode == code
     assert text in result.stderr
     assert "Traceback" not in result.stderr
@@ -290,7 +293,7 @@ def test_help_lists_every_command_and_setting() -> None:
 
 @pytest.mark.parametrize("silence", ["0", "-1", "nan", "inf"])
 def test_probe_silence_out_of_range(silence: str) -> None:
-    result = kvref("probe", "127.0.0.1:1", "--silence", silence)
+    result = refusal("probe", "127.0.0.1:1", "--silence", silence)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert "secret" not in result.stderr
@@ -300,7 +303,7 @@ def test_probe_silence_out_of_range(silence: str) -> None:
 @pytest.mark.parametrize("address", ["..:1", "no-such-host.invalid:1", f"{'a' * 80}:1", f"127.0.0.1:{'9' * 5000}"])
 def test_addresses_that_are_none(tmp_path: Path, arguments: list[str], address: str) -> None:
     store = ["--create", "--store", f"sqlite:///{tmp_path}/x.sqlite"] if arguments[0] == "serve" else []
-    result = kvref(*arguments, address, *store)
+    result = refusal(*arguments, address, *store)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert address[:20] in result.stderr

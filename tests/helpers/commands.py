@@ -1,4 +1,4 @@
-"""Commands of kvref, run to their end in a process of their own: `kvref("doctor", "--store", dsn)`.
+"""Commands of kvref, run to their end in a process of their own: `kvref("doctor", "--store", dsn)`; and in this one: `refusal`.
 
 The process is forked by one that has loaded the command already (`warm`). Tests of the start itself, of signals to a
 command, or of what a command imports start an interpreter of their own.
@@ -6,6 +6,7 @@ command, or of what a command imports start an interpreter of their own.
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from click.testing import CliRunner
+
 from helpers.warm import MEASURED, Warm
+from kvref.cli import main
 
 UNLOADED = {"bench"}  # starts threads when it is loaded, which no fork has
 OF_INTERPRETER = {"PYTHONPATH"}  # variables that an interpreter reads at its start
@@ -62,3 +66,21 @@ def kvref(
             each.seek(0)
             printed.append(each.read())
     return subprocess.CompletedProcess(arguments, code, *printed)
+
+
+def refusal(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that refuses its arguments in this process; return its exit code and what it printed.
+
+    Raises:
+        Exception: what the command raises instead of ending.
+    """
+    logger = logging.getLogger()
+    handlers, level = list(logger.handlers), logger.level
+    try:
+        result = CliRunner().invoke(main, [*map(str, words)], prog_name="kvref")
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return subprocess.CompletedProcess([*map(str, words)], result.exit_code, result.stdout, result.stderr)

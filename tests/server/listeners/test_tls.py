@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.commands import kvref
+from helpers.commands import refusal
 from helpers.serving import Served, ask, serving
 from pymemcache.client.base import Client
 from server.listeners.talk import ENDED, answers, authority, frame, held, trusting
@@ -205,7 +205,7 @@ def places(tmp_path_factory: pytest.TempPathFactory, own: Files) -> dict[str, Pa
 )
 def test_what_is_refused(options: list[str], text: str, tmp_path: Path, places: dict[str, Path]) -> None:
     arguments = [each.format_map(places) for each in options]
-    result = kvref("serve", *arguments, "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
+    result = refusal("serve", *arguments, "--create", "--store", f"sqlite:///{tmp_path}/x.sqlite")
     assert result.returncode == 2
     assert text in result.stderr
     assert "Traceback" not in result.stderr

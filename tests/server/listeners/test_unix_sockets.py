@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from helpers.commands import kvref
+from helpers.commands import kvref, refusal
 from helpers.serving import ask, serving
 
 from kvref.addresses import connect
@@ -110,7 +110,7 @@ def test_the_socket_of_a_server_that_came_later_stays(path: Path) -> None:
     ],
 )
 def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
-    result = kvref("serve", *options, "--create", "--store", f"sqlite:///{tmp_path / 's.sqlite'}")
+    result = refusal("serve", *options, "--create", "--store", f"sqlite:///{tmp_path / 's.sqlite'}")
     assert result.returncode == 2
     assert message in result.stderr
 
@@ -136,10 +136,15 @@ def test_the_asyncio_client_names_the_path_where_nobody_listens(path: Path) -> N
         asyncio.run(value())
 
 
-def test_probe_and_judge_over_a_unix_socket(path: Path) -> None:
+def test_a_probe_over_a_unix_socket(path: Path) -> None:
     with serving(path.with_name("s.sqlite"), listen=f"unix:{path}"):
         reply = kvref("probe", f"unix:{path}", typed="get AA\n")
         assert (reply.returncode, r"< VALUE AA 8 12\r\n" in reply.stdout) == (0, True)
+
+
+@pytest.mark.nightly
+def test_the_suite_judges_over_a_unix_socket(path: Path) -> None:
+    with serving(path.with_name("s.sqlite"), listen=f"unix:{path}"):
         report = str(path.with_name("report"))
         judged = kvref("conform", f"unix:{path}", "--only", "KV-CORE-001", "--report", report)
         assert judged.returncode == 0, judged.stdout + judged.stderr
