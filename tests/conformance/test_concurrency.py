@@ -250,7 +250,7 @@ def test_the_rules_repeat_themselves() -> None:
     assert drawn("kvref", 0, 20).histories == drawn("kvref", 0, 20).histories
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(("profile", "level"), [("kvref", 2), ("mysql-8.0", 0), ("mysql-8.0", 3), ("mysql-5.6", 1)])
 def test_the_rules_reach_every_kind_of_step(profile: str, level: int) -> None:
     imagined = drawn(profile, level, 200)

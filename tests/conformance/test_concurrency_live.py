@@ -23,7 +23,7 @@ from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.triage.repeat import DEFAULT_TIMES
 from kvref_testbed import targets
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 WRITES, SNAPSHOT = SETTINGS["writes"], SETTINGS["snapshot"]
 REQUIREMENT = "KV-BATCH-001"
 
@@ -54,7 +54,6 @@ def test_kvref_holds_histories(profile: str) -> None:
     assert verdict.verdict == HOLDS, verdict.text
 
 
-@pytest.mark.nightly
 def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks_and_is_a_case() -> None:
     """A failed write discards the batch in the plugin only."""
     with judging("kvref", "mysql-8.0", WRITES) as (_, judge):

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from helpers.commands import kvref
 
+pytestmark = pytest.mark.nightly
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -32,7 +34,6 @@ def verdicts(report: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "verdict"]
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(550)
 def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path: Path) -> None:
     done = conform("--examples", "5")
@@ -53,7 +54,6 @@ def test_without_an_address_the_embedded_server_conforms(conform: Run, tmp_path:
 
 
 @pytest.mark.live
-@pytest.mark.nightly
 def test_memcached_conforms_without_mappings(conform: Run, memcached: str, tmp_path: Path) -> None:
     done = conform(memcached, "--report", "out", "--examples", "5")
     assert done.returncode == 0, done.stdout

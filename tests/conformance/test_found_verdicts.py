@@ -54,6 +54,7 @@ def test_a_generated_conversation_finds_a_crash(in_folder: Kvref, tmp_path: Path
             stop_restarted(tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_generated_case_goes_on_after_what_it_found(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("wrong", "flaky") as (address, _):
         assert in_folder(address, "--only", "KV-SEQ-001", "--examples", "30").returncode == 1

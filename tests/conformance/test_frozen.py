@@ -23,6 +23,8 @@ from kvref_conformance.judging.verdict import FAILS, Verdict
 from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, Step
 from kvref_conformance.triage import replay_file
 
+pytestmark = pytest.mark.nightly
+
 
 def test_a_replay_file_has_the_answers_of_its_profile() -> None:
     """Where a fact decides, what the profile says is written."""

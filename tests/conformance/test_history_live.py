@@ -13,7 +13,7 @@ from kvref.cli import main
 from kvref_testbed import targets
 from kvref_testbed.targets.kvref_server import KvrefSQLite
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 CHAPTER = "cas"
 REQUIREMENT = "KV-CAS-013"

@@ -20,6 +20,8 @@ from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.export import cases as export
 
+pytestmark = pytest.mark.nightly
+
 READER = Path(__file__).with_name("literal_cases.pl")
 
 

@@ -22,7 +22,7 @@ from kvref_conformance.traffic.modelled import BEYOND, ModelServer
 from kvref_conformance.wire.frames import decode, encode
 from kvref_conformance.wire.template import Names
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 LASTS = 3600.0
 # Sent behind each request; the reply is the end of what the request gets.
 TEXT_END = b"set last 0 0 1 noreply\r\nx\r\nget last\r\n", b"VALUE last 0 1\r\nx\r\nEND\r\n"

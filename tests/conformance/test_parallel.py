@@ -128,6 +128,7 @@ def test_batches_are_adjacent_in_one_group() -> None:
     assert batches_of(items, lambda item: cast("Any", item)[0]) == [["a1", "a2"], ["b1"], ["a3"]]
 
 
+@pytest.mark.nightly
 def test_a_run_on_two_instances_has_the_report_of_a_run_on_one(in_folder: Kvref, tmp_path: Path) -> None:
     only = [word for glob in CHAPTERS for word in ("--only", glob)]
     reports = []

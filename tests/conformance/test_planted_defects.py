@@ -34,7 +34,7 @@ from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_testbed import targets
 from kvref_testbed.targets.kvref_server import KvrefSQLite
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 SEEDS = (1, 2, 3, 4, 5)
 SECONDS = 200.0
 # Found by commands on two connections.

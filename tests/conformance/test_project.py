@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.nightly
 
 SERVER = """
 import contextlib, re, subprocess, sys

@@ -15,7 +15,7 @@ from kvref_conformance.judging.judge import Judge
 from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance.stateful.concurrency import judge_concurrency
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.nightly
 CASE = HISTORIES[-1]
 # What the scripted server does not have.
 MISSING = ("binary", "cas", "gat", "meta", "touch")

@@ -22,7 +22,7 @@ from pymemcache.client.base import Client
 from kvref.cli import main
 from kvref_conformance.wire.frames import encode
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 CLIENTS = 8
 ROUNDS = 6

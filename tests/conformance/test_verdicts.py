@@ -14,6 +14,8 @@ from kvref.specification import requirements
 from kvref_conformance.judging.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 from kvref_conformance.triage.follow_up import replay_words
 
+pytestmark = pytest.mark.nightly
+
 
 def test_levels() -> None:
     catalogue = requirements.load()
@@ -139,7 +141,6 @@ def test_a_server_that_something_else_starts_again_has_crashed(in_folder: Kvref,
         assert judged(tmp_path)["append-missing"]["repeated"] == "deterministic (5/5)"
 
 
-@pytest.mark.nightly
 def test_a_hang_is_a_verdict(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("hang") as (address, _):
         done = in_folder(address, "--only", "prepend-missing", "--only", "set-new")
@@ -150,7 +151,6 @@ def test_a_hang_is_a_verdict(in_folder: Kvref, tmp_path: Path) -> None:
         assert line["conversation"][-1]["note"] == "hang: no complete reply within 5 s"
 
 
-@pytest.mark.nightly
 def test_what_is_only_slow_is_called_timing(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("slow") as (address, _):
         done = in_folder(address, "--only", "replace-missing", "--repeat", "1")

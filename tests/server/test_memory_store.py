@@ -27,6 +27,7 @@ CORE = ("KV-CORE-*", "KV-PARSE-*", "KV-FLAG-*", "KV-SET-*", "KV-ARITH-*", "KV-MG
 MORE = ("KV-MG-*", "KV-MS-*", "KV-MD-*", "KV-MA-*", "KV-BINFRAME-*", "KV-BINGET-*", "KV-BINSTORE-*", "KV-BINARITH-*")
 
 
+@pytest.mark.nightly
 @pytest.mark.programs
 def test_it_conforms(tmp_path: Path) -> None:
     patterns = [word for each in (*CORE, *MORE) for word in ("--only", each)]

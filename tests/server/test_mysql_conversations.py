@@ -78,7 +78,7 @@ class Base:
 
 @pytest.fixture(
     scope="module",
-    params=[MYSQL_8, MYSQL_9, "mariadb", "row-cache", "row-cache-with-log-files"],
+    params=[MYSQL_8, MYSQL_9, "mariadb", nightly("row-cache"), "row-cache-with-log-files"],
 )
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param.startswith("row-cache"):

@@ -131,7 +131,7 @@ class _Peer(Peer):
 
 
 @pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])
-@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("at_once", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_planned_commands_are_answered_as_by_steps(tmp_path: Path, profile: str, at_once: bool) -> None:
     """The same conversation by steps, with servers that keep no rows, a handful, all of them, and one of two processes."""
     chance = random.Random(profile)

@@ -101,12 +101,11 @@ def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool)
                 fill(client, "r")
 
 
-# One defect in what is followed, one in the connection that follows, one in what is kept.
 LOCAL = ("end_of_log_not_compared",)
-SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys", *LOCAL)
 
 
-@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in defects.DEFECTS])
+@pytest.mark.nightly
+@pytest.mark.parametrize("defect", defects.DEFECTS)
 def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
     if defect == "cascade_missed" and logs_cascades(database):
         pytest.skip("no cascade can be missed: the log has them")
