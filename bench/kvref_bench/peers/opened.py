@@ -129,19 +129,15 @@ class OpenPeer:
         if self._known.kind != "memcached":
             raise BenchError(f"{self._known.name} serves tables: give --sql DSN, so that one can be made")
         wire.flush(self.address)
+        self._filled = True
         for done in wire.load(self.address, rows(table)):
             self._progress.advance(f"items of {table.name}", done, table.keys.count)
         self._check(self.address, "", table)
-        self._filled = True
-        self.mark()
 
-    def mark(self) -> None:
-        """Leave an item in native memcached that says how many of its items are the benchmark's.
-
-        A later run may delete so many. The endpoint was empty, or the user allowed to delete what it had.
-        """
+    def leave(self) -> None:
+        """Flush native memcached that was filled: it was empty before, or the user allowed to delete what it had."""
         if self._filled and self.address is not None:
-            wire.mark(self.address)
+            wire.flush(self.address)
 
     def _make_mapped(self, address: str, tables: Tables, table: Table) -> None:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None

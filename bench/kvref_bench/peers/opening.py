@@ -81,7 +81,7 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
             yield peer
         finally:
             with suppress(BenchError):  # it has ended, with all items
-                peer.mark()
+                peer.leave()
         return
     if spec.sql or spec.reload or spec.restart:
         raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
@@ -139,9 +139,9 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
 
 
 def _require_empty(address: str, name: str) -> None:
-    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items but the benchmark's."""
+    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items."""
     items = wire.items(address)
-    if items is None or items > wire.marked(address):
+    if items != 0:
         holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
         raise BenchError(
             f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"

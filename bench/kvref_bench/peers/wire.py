@@ -23,7 +23,6 @@ POLL: Final = 0.05
 _MAX_LINE: Final = 8192
 # A length of seven digits is below 10 MB.
 _SIZE_DIGITS: Final = 7
-MARK: Final = b"kvref-bench-items"
 
 
 class Link(NamedTuple):
@@ -110,19 +109,6 @@ def items(address: str) -> int | None:
     """Return how many items `stats` counts; None if it does not."""
     count = stats(address).get("curr_items", "")
     return int(count) if count.isdigit() else None
-
-
-def mark(address: str) -> None:
-    """Store the number of the items that are there as that of the benchmark's, see `marked`."""
-    for number in (0, None):  # the mark itself is counted
-        with link(address) as to:
-            _store(to, b"set", [(MARK, b"%d" % ((items(address) or 0) if number is None else number))])
-
-
-def marked(address: str) -> int:
-    """Return how many items a run of the benchmark has left; 0 without a mark."""
-    found = get(address, MARK) or b""
-    return int(found) if found.isdigit() and len(found) < _SIZE_DIGITS else 0
 
 
 def flush(address: str) -> None:
