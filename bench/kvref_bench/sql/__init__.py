@@ -9,8 +9,8 @@ So PyMySQL logs in, which it can in all ways there are, and its socket is taken 
 work's statements. Each COM_STMT_EXECUTE is encoded before the clock starts, and so is the reply it should have: the
 bytes around a row are read from the server once. Several in one write are answered one after the other.
 
-Reading path: `login.py` (DSNs), `packets.py` (frames), `statement.py` (parameters), `connection.py` (prepare, execute),
-`learn.py` (replies), `codec.py` (verbs and outcomes).
+Reading path: `login.py` (DSNs), `packets.py` (frames and statements), `connection.py` (prepare, execute), `codec.py`
+(verbs, replies and outcomes).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.sql import connection, login
 from kvref_bench.sql.codec import SQL, learn
 from kvref_bench.sql.packets import statements
-from kvref_bench.workload.commands import Fits, Kinds
+from kvref_bench.workload.commands import Fits, Kinds, Reader
 from kvref_bench.workload.exchanges import Exchanges
 from kvref_bench.workload.values import value
 
@@ -52,5 +52,5 @@ def plan_of(task: Task) -> Plan:
         kinds=kinds.all,
         connect=connections.open,
         exchanges=lambda session: connections.numbered(session, exchanges.of(session)),
-        reader=codec.reader(kinds, Fits(work.verbs, partial(value, work.values))),
+        reader=Reader(codec, kinds, Fits(work.verbs, partial(value, work.values))),
     )

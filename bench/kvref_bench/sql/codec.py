@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pymysql.constants import ER
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load.records import Answer
 from kvref_bench.sql.connection import execute, query
 from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, reply, row
-from kvref_bench.workload.commands import GETTING, OUTCOMES, expected
+from kvref_bench.workload.commands import GETTING, OUTCOMES, Read, expected
 from kvref_bench.workload.keys import key
 from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.records import Exchange
     from kvref_bench.load.work import Work
     from kvref_bench.sql.packets import Reply, Statement
-    from kvref_bench.workload.commands import Fits, Item, Kinds
+    from kvref_bench.workload.commands import Fits, Item
 
 IN_TRANSACTION: Final = 0x0001
 # No server sends it, so every reply is read; b"" would make an exchange complete before its last reply came.
@@ -106,15 +104,18 @@ def _committed(data: bytes, answered: Reply) -> bytes:
 
 
 class SQL:
-    """Encodes a work's verbs for connections in which its statements have certain handles.
+    """A work's verbs as prepared statements, for connections in which these have certain handles.
 
     frames: by verb.
     """
+
+    unpredictable = None
 
     def __init__(self, statements: Sequence[Statement], handles: Sequence[int], frames: dict[str, Frame]) -> None:
         self._statements = {each.verb: each for each in statements}
         self._handles = dict(zip(self._statements, handles, strict=True))
         self._frames = frames
+        self._keys = lru_cache(maxsize=65536)(self._keys_of)
 
     def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a statement and the reply it should have; see `workload.commands.Codec`."""
@@ -122,43 +123,20 @@ class SQL:
         request = self._statements[verb].execute(self._handles[verb], item.name, item.value)
         return request, self._frames[verb].reply(item.value, there=item.there)
 
-    def reader(self, kinds: Kinds, fits: Fits) -> SQLReader:
-        """Return what reads other replies; see `workload.commands.Codec`."""
-        return SQLReader(kinds, fits, self._statements)
-
-
-class SQLReader:
-    """Reads replies; statements are those of each verb."""
-
-    def __init__(self, kinds: Kinds, fits: Fits, statements: dict[str, Statement]) -> None:
-        self._kinds = kinds
-        self._fits = fits
-        self._statements = statements
-        self._keys = lru_cache(maxsize=65536)(self._keys_of)
-
-    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
-        # The handles of statements differ between connections, the kinds do not.
-        verbs = tuple(self._kinds.all[each].verb for each in exchange.kinds)
-        kinds, wrong, place = [], [], 0
-        for verb, name in zip(verbs, self._keys(exchange.request, verbs), strict=True):
+    def replies(self, request: bytes, verbs: tuple[str, ...], data: bytes, fits: Fits) -> Iterator[Read | None]:
+        """Yield what each reply to an exchange says; see `workload.commands.Codec`."""
+        place = 0
+        # The handles of statements differ between connections, their keys do not.
+        for verb, name in zip(verbs, self._keys(request, verbs), strict=True):
             answered = reply(data, place)
             if answered is None:
-                return None
+                yield None
+                return
             became = outcome(verb, answered)
-            if became == "hit" and not self._right(name, answered.rows):
+            if became == "hit" and not _is_right(name, answered.rows, fits):
                 became = "error"
-            kinds.append(self._kinds.number(verb, became))
-            if became == "error":
-                wrong.append(data[place : answered.end])
+            yield Read((became,), answered.end, (data[place : answered.end],) if became == "error" else ())
             place = answered.end
-        if place < len(data):
-            wrong.append(data[place:])
-        return Answer(tuple(kinds), tuple(wrong))
-
-    def _right(self, name: bytes, rows: tuple[bytes, ...]) -> bool:
-        value = column_value(rows[0]) if len(rows) == 1 else None
-        return value is not None and self._fits(name, value)
 
     def _keys_of(self, request: bytes, verbs: tuple[str, ...]) -> list[bytes]:
         names, place = [], 0
@@ -168,6 +146,11 @@ class SQLReader:
             names.append(self._statements[verb].key(request[place : each.end]))
             place = each.end
         return names
+
+
+def _is_right(name: bytes, rows: tuple[bytes, ...], fits: Fits) -> bool:
+    value = column_value(rows[0]) if len(rows) == 1 else None
+    return value is not None and fits(name, value)
 
 
 def outcome(verb: str, answered: Reply) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kvref_bench.load.records import Plan
 from kvref_bench.workload.binary import Binary
 from kvref_bench.workload.check import check
-from kvref_bench.workload.commands import Fits, Kinds
+from kvref_bench.workload.commands import Fits, Kinds, Reader
 from kvref_bench.workload.connect import connect
 from kvref_bench.workload.exchanges import Exchanges, prefix
 from kvref_bench.workload.text import Text
@@ -49,7 +49,7 @@ def plan_of(task: Task) -> Plan:
         kinds=kinds.all,
         connect=partial(connect, task.address, work),
         exchanges=Exchanges(task, codec, kinds).of,
-        reader=codec.reader(kinds, Fits(work.verbs, partial(_value_of, work))),
+        reader=Reader(codec, kinds, Fits(work.verbs, partial(_value_of, work))),
         tls=ssl.create_default_context(cafile=work.tls) if work.tls else None,
     )
 

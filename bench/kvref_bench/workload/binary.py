@@ -12,14 +12,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvref_bench.load.records import Answer
-from kvref_bench.workload.commands import GETTING, PIECE, expected
+from kvref_bench.workload.commands import GETTING, PIECE, Read, expected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.records import Exchange
-    from kvref_bench.workload.commands import Fits, Item, Kinds
+    from kvref_bench.workload.commands import Fits, Item
 
 HEADER: Final = struct.Struct(">BBHBBHIIQ")
 REQUEST: Final = 0x80
@@ -66,7 +64,9 @@ class Frame(NamedTuple):
 
 
 class Binary:
-    """Encodes commands of the binary protocol; expiry: seconds, of storage commands."""
+    """The binary protocol; expiry: seconds, of storage commands."""
+
+    unpredictable = slice(16, 24)  # the cas number
 
     def __init__(self, expiry: int = 0) -> None:
         self._extras = _EXTRAS | dict.fromkeys(("set", "add", "replace"), struct.pack(">II", 0, expiry))
@@ -96,66 +96,39 @@ class Binary:
             return request, frame(REPLY, opcode, b"", bytes(4), item.value, opaque=place)
         return request, frame(REPLY, opcode, value=bytes(8) if outcome == "counted" else b"", opaque=place)
 
-    def reader(self, kinds: Kinds, fits: Fits) -> BinaryReader:
-        """Return what reads other replies; see `Codec`."""
-        return BinaryReader(kinds, fits)
-
-
-class BinaryReader:
-    """Reads replies that differ from the expected ones."""
-
-    def __init__(self, kinds: Kinds, fits: Fits) -> None:
-        self._kinds = kinds
-        self._fits = fits
-
-    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
-        reply = exchange.reply
-        if len(exchange.kinds) == 1 and data[:16] == reply[:16] and data[24:] == reply[24:]:
-            return Answer(exchange.kinds)
-        verbs = [self._kinds.all[each].verb for each in exchange.kinds]
-        replies = frames(data)
-        if replies is None:
-            return Answer(tuple(self._kinds.number(each, "error") for each in verbs), (data,))
-        return self._walk(frames(exchange.request) or (), verbs, replies, data)
-
-    def _walk(
-        self, requests: Sequence[Frame], verbs: Sequence[str], replies: Sequence[Frame], data: bytes
-    ) -> Answer | None:
-        kinds: list[int] = []
-        wrong: list[bytes] = []
-        place = end = 0
-        verb = iter(verbs)
-        for each in requests:
-            if place == len(replies):
-                return None
-            found = replies[place]
-            mine = (found.opcode, found.opaque) == (each.opcode, each.opaque)
+    def replies(self, request: bytes, verbs: tuple[str, ...], data: bytes, fits: Fits) -> Iterator[Read | None]:
+        """Yield what each reply to an exchange says; see `Codec`."""
+        found = frames(data)
+        if found is None:
+            yield Read(("error",) * len(verbs), len(data), (data,))
+            return
+        left, verb, end = list(reversed(found)), iter(verbs), 0
+        for each in frames(request) or ():
+            if not left:
+                yield None
+                return
+            mine = (left[-1].opcode, left[-1].opaque) == (each.opcode, each.opaque)
             if each.opcode == GETKQ and not mine:
-                kinds.append(self._kinds.number(next(verb), "miss"))
+                next(verb)
+                yield Read(("miss",), end)
                 continue
-            place += 1
-            end += HEADER.size + found.size
+            reply, begin = left.pop(), end
+            end += HEADER.size + reply.size
             if each.opcode == _NOOP:
-                good = mine and found.status == 0
-            else:
-                asks = next(verb)
-                outcome = self._outcome(asks, each, found) if mine else "error"
-                good = outcome != "error"
-                kinds.append(self._kinds.number(asks, outcome))
-            if not good:
-                wrong.append(data[end - HEADER.size - found.size : end])
-        if end < len(data):
-            wrong.append(data[end:])
-        return Answer(tuple(kinds), tuple(wrong))
+                yield Read((), end, () if mine and reply.status == 0 else (data[begin:end],))
+                continue
+            named = next(verb)
+            outcome = _outcome(named, each, reply, fits) if mine else "error"
+            yield Read((outcome,), end, () if outcome != "error" else (data[begin:end],))
 
-    def _outcome(self, verb: str, request: Frame, found: Frame) -> str:
-        if found.status:
-            return _FAILURES[verb].get(found.status, "error")
-        if verb not in GETTING:
-            return _SUCCESS.get(verb, "stored")
-        named = found.key == (request.key if request.opcode == GETKQ else b"")
-        return "hit" if named and self._fits(request.key, found.value) else "error"
+
+def _outcome(verb: str, request: Frame, reply: Frame, fits: Fits) -> str:
+    if reply.status:
+        return _FAILURES[verb].get(reply.status, "error")
+    if verb not in GETTING:
+        return _SUCCESS.get(verb, "stored")
+    named = reply.key == (request.key if request.opcode == GETKQ else b"")
+    return "hit" if named and fits(request.key, reply.value) else "error"
 
 
 def frame(  # noqa: PLR0913 - the fields of a frame

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kvref_bench.load.records import Kind
+from kvref_bench.load.records import Answer, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from kvref_bench.load.records import Reader
+    from kvref_bench.load.records import Exchange
 
 GETTING: Final = ("get", "gets")
 PIECE: Final = b"+"
@@ -42,8 +42,23 @@ class Item(NamedTuple):
     there: bool
 
 
+class Read(NamedTuple):
+    """What a reply says.
+
+    outcomes: of the operations that it answers. end: position after it. wrong: bytes that are not an allowed reply.
+    """
+
+    outcomes: tuple[str, ...]
+    end: int
+    wrong: tuple[bytes, ...] = ()
+
+
 class Codec(Protocol):
     """One of memcached's protocols, or SQL."""
+
+    @property
+    def unpredictable(self) -> slice | None:
+        """Return which bytes of a single reply are not compared with the expected one."""
 
     def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have.
@@ -53,8 +68,11 @@ class Codec(Protocol):
         Returns: the request and the reply, in which unpredictable parts (a cas number, a sum) are omitted or 0.
         """
 
-    def reader(self, kinds: Kinds, fits: Fits) -> Reader:
-        """Return a reader of other replies."""
+    def replies(self, request: bytes, verbs: tuple[str, ...], data: bytes, fits: Fits) -> Iterator[Read | None]:
+        """Yield what each reply to an exchange says, and at last None if one is not complete.
+
+        verbs: of the operations. fits: decides whether a value may be that of a key.
+        """
 
 
 class Kinds:
@@ -86,6 +104,34 @@ class Fits:
             # memcached pads a number that got shorter with blanks: protocol.txt, `decr`.
             return value.rstrip(b" ").isdigit()
         return (value.strip(PIECE) if self._grows else value) == self._of(name)
+
+
+class Reader:
+    """Reads replies that differ from the expected ones."""
+
+    def __init__(self, codec: Codec, kinds: Kinds, fits: Fits) -> None:
+        self._codec = codec
+        self._kinds = kinds
+        self._fits = fits
+
+    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
+        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
+        hidden, reply = self._codec.unpredictable, exchange.reply
+        if hidden is not None and len(exchange.kinds) == 1:
+            start, stop = hidden.start, hidden.stop
+            if data[:start] == reply[:start] and data[stop:] == reply[stop:]:
+                return Answer(exchange.kinds)
+        verbs = tuple(self._kinds.all[each].verb for each in exchange.kinds)
+        outcomes, wrong, end = list[str](), list[bytes](), 0
+        for read in self._codec.replies(exchange.request, verbs, data, self._fits):
+            if read is None:
+                return None
+            outcomes += read.outcomes
+            wrong += read.wrong
+            end = read.end
+        if end < len(data):
+            wrong.append(data[end:])
+        return Answer(tuple(map(self._kinds.number, verbs, outcomes)), tuple(wrong))
 
 
 def expected(verb: str, *, there: bool) -> str:

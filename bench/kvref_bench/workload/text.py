@@ -8,14 +8,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvref_bench.load.records import Answer
-from kvref_bench.workload.commands import GETTING, OUTCOMES, PIECE, expected
+from kvref_bench.workload.commands import GETTING, OUTCOMES, PIECE, Read, expected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.records import Exchange
-    from kvref_bench.workload.commands import Fits, Item, Kinds
+    from kvref_bench.workload.commands import Fits, Item
 
 _END: Final = b"\r\n"
 _STORING: Final = {b"set", b"add", b"replace", b"append", b"prepend"}
@@ -38,19 +36,10 @@ class Requested(NamedTuple):
     names: tuple[bytes, ...]
 
 
-class Read(NamedTuple):
-    """The outcome of a command.
-
-    end: position after its reply. wrong: bytes that are not an allowed reply.
-    """
-
-    outcomes: tuple[str, ...]
-    end: int
-    wrong: tuple[bytes, ...] = ()
-
-
 class Text:
-    """Encodes commands of the text protocol; expiry: seconds, of storage commands."""
+    """The text protocol; expiry: seconds, of storage commands."""
+
+    unpredictable = None
 
     def __init__(self, expiry: int = 0) -> None:
         self._expiry = expiry
@@ -77,66 +66,49 @@ class Text:
         data = PIECE if verb in ("append", "prepend") else item.value
         return b"%b %b 0 %d %d\r\n%b\r\n" % (verb.encode(), item.name, self._expiry, len(data), data), reply
 
-    def reader(self, kinds: Kinds, fits: Fits) -> TextReader:
-        """Return what reads other replies; see `Codec`."""
-        return TextReader(kinds, fits)
-
-
-class TextReader:
-    """Reads replies that differ from the expected ones."""
-
-    def __init__(self, kinds: Kinds, fits: Fits) -> None:
-        self._kinds = kinds
-        self._fits = fits
-
-    def read(self, exchange: Exchange, data: bytes) -> Answer | None:
-        """Return the outcomes of the replies to an exchange, or None while they are not complete."""
-        kinds: list[int] = []
-        wrong: list[bytes] = []
+    def replies(self, request: bytes, _: tuple[str, ...], data: bytes, fits: Fits) -> Iterator[Read | None]:
+        """Yield what each reply to an exchange says; see `Codec`."""
         place = 0
-        for command in commands(exchange.request):
-            read = self._values(command, data, place) if command.verb in GETTING else _line(command, data, place)
+        for command in commands(request):
+            read = _values(command, data, place, fits) if command.verb in GETTING else _line(command, data, place)
+            yield read
             if read is None:
-                return None
-            kinds += [self._kinds.number(command.verb, each) for each in read.outcomes]
-            wrong += read.wrong
+                return
             place = read.end
-        if place < len(data):
-            wrong.append(data[place:])
-        return Answer(tuple(kinds), tuple(wrong))
 
-    def _values(self, command: Requested, data: bytes, begin: int) -> Read | None:
-        outcomes: list[str] = []
-        wrong: list[bytes] = []
-        place = begin
-        left = iter(command.names)
-        while True:
-            end = data.find(_END, place)
-            if end < 0:
-                return None
-            line = data[place:end]
-            if line == b"END":
-                outcomes += ["miss"] * (len(command.names) - len(outcomes))
-                return Read(tuple(outcomes), end + 2, tuple(wrong))
-            block = _block(line, command.verb)
-            if block is None:
-                return Read(("error",) * len(command.names), end + 2, (data[begin : end + 2],))
-            name, size = block
-            stop = end + 2 + size + 2
-            if len(data) < stop:
-                return None
-            # Values are in the order of the keys, and missing ones are omitted.
-            for each in left:
-                if each == name:
-                    break
-                outcomes.append("miss")
-            else:
-                return Read(("error",) * len(command.names), stop, (data[begin:stop],))
-            good = data[stop - 2 : stop] == _END and self._fits(name, data[end + 2 : stop - 2])
-            outcomes.append("hit" if good else "error")
-            if not good:
-                wrong.append(data[place:stop])
-            place = stop
+
+def _values(command: Requested, data: bytes, begin: int, fits: Fits) -> Read | None:
+    outcomes: list[str] = []
+    wrong: list[bytes] = []
+    place = begin
+    left = iter(command.names)
+    while True:
+        end = data.find(_END, place)
+        if end < 0:
+            return None
+        line = data[place:end]
+        if line == b"END":
+            outcomes += ["miss"] * (len(command.names) - len(outcomes))
+            return Read(tuple(outcomes), end + 2, tuple(wrong))
+        block = _block(line, command.verb)
+        if block is None:
+            return Read(("error",) * len(command.names), end + 2, (data[begin : end + 2],))
+        name, size = block
+        stop = end + 2 + size + 2
+        if len(data) < stop:
+            return None
+        # Values are in the order of the keys, and missing ones are omitted.
+        for each in left:
+            if each == name:
+                break
+            outcomes.append("miss")
+        else:
+            return Read(("error",) * len(command.names), stop, (data[begin:stop],))
+        good = data[stop - 2 : stop] == _END and fits(name, data[end + 2 : stop - 2])
+        outcomes.append("hit" if good else "error")
+        if not good:
+            wrong.append(data[place:stop])
+        place = stop
 
 
 def _block(line: bytes, verb: str) -> tuple[bytes, int] | None:

@@ -8,7 +8,7 @@ import pytest
 
 from kvref_bench.load.records import Exchange
 from kvref_bench.workload.binary import GETKQ, REPLY, Binary, frame
-from kvref_bench.workload.commands import Fits, Item, Kinds
+from kvref_bench.workload.commands import Fits, Item, Kinds, Reader
 from kvref_bench.workload.text import Text
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Asked:
     def __init__(self, codec: Codec, *commands: tuple[str, Sequence[Item]], verbs: Sequence[str] = VERBS) -> None:
         kinds = Kinds(verbs)
         self.kinds = kinds
-        self.reader = codec.reader(kinds, Fits({"get"}, lambda name: name.upper() * 3))
+        self.reader = Reader(codec, kinds, Fits({"get"}, lambda name: name.upper() * 3))
         places = [sum(len(items) for _, items in commands[:place]) for place in range(len(commands))]
         made = [codec.ask(verb, items, place) for (verb, items), place in zip(commands, places, strict=True)]
         numbers = tuple(kinds.number(verb, "error") for verb, items in commands for _ in items)
