@@ -10,7 +10,6 @@ from rich.live import Live
 from rich.text import Text
 
 from kvref_bench.load import histogram
-from kvref_bench.runs.records import Merged
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -84,7 +83,7 @@ class Screen:
 
     def measured(self, point: Point, reasons: list[str]) -> None:
         """Take a point that is over, and why it is not valid."""
-        merged = Merged.of(point.results)
+        merged = point.merged
         counts = merged.bins("service" if point.rate is None else "intended")
         took = _latencies(histogram.quantile(counts, 0.5), histogram.quantile(counts, 0.99))
         errors = sum(each.errors for each in point.results)

@@ -129,8 +129,8 @@ def _point(
     turn: Turn, work: Work, results: list[WorkerResult], began: int, load: float, sampling: Sampling, **facts: Any
 ) -> Point:
     return Point(
-        series=turn.series.name, server=turn.server, sessions=turn.sessions, processes=len(results),
-        depth=work.depth, multiget=work.multiget, repetition=turn.repetition, began=began, ended=time.time_ns(),
+        series=turn.series.name, server=turn.server, work=work, repetition=turn.repetition, began=began,
+        ended=time.time_ns(),
         results=results, sample=sampling.sample or ServerSample(None), settings=turn.settings, load_average=load,
         resources=sampling.resources, **facts,
     )  # fmt: skip
@@ -280,7 +280,7 @@ class Experiment:
     def _measure(self, turn: Turn, peer: OpenPeer, rate: float | None) -> Point | None:
         scenario, work = self._scenario, self._work(turn)
         hits = scenario.hits if _GETS & set(work.verbs) else None
-        facts = {"expected_hits": hits, "ceiling": self._ceilings.of(work)}
+        facts = {"expected_hits": hits, "ceiling": self._ceilings.of(work), "kind": scenario.kind}
         if scenario.kind != "lag":
             clock = Clock(scenario.warmup, scenario.measure, rate)
             return measured(turn, peer, work, clock, self._place, self._watch, **facts)

@@ -20,7 +20,7 @@ from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.order import Turn
 from kvref_bench.peers import PeerSpec, wire
 from kvref_bench.runs import gates
-from kvref_bench.runs.records import Merged, percentile
+from kvref_bench.runs.records import percentile
 from kvref_bench.scenario.records import Series
 from kvref_bench.watch import Interrupts, Watch
 from kvref_bench.workload.values import value
@@ -123,12 +123,12 @@ def _items(address: str) -> Iterator[Path]:
 
 
 def _described(mix: str, point: Point) -> dict[str, Any]:
-    merged = Merged.of(point.results)
-    reasons, bins = gates.judge(gates.Judged(point, merged)), merged.bins("service")
+    merged, reasons = point.merged, gates.judge(point)
+    bins = merged.bins("service")
     took = {name: percentile(bins, share) for name, share in PERCENTILES.items()}
     return {
         "commands": mix,
-        "depth": point.depth,
+        "depth": point.work.depth,
         "operations_per_second": round(merged.ops / (merged.seconds or 1.0), 1),
         "latency_ms": {name: None if each is None else round(each / 1e6, 4) for name, each in took.items()},
         "valid": not reasons,

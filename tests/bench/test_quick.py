@@ -24,7 +24,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Clock
 from kvref_bench.peers import wire
 from kvref_bench.runs import folder, gates
-from kvref_bench.runs.records import Merged, Resource
+from kvref_bench.runs.records import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_a_point_is_judged_as_in_a_run() -> None:
     ]  # three cores in one second
     point = points.point(resources=busy)
     reasons = quick._described("get", point)["reasons"]
-    assert reasons == gates.judge(gates.Judged(point, Merged.of(point.results)))
+    assert reasons == gates.judge(point)
     assert any(each.startswith("other load: ") for each in reasons)
 
 

@@ -39,11 +39,12 @@ def result(
 
 
 def point(*results: WorkerResult, **facts: Any) -> Point:
-    """Make a point of a healthy server."""
+    """Make a point of a healthy server; sessions: of its work."""
     made = list(results) or [result()]
+    work = Work(Keys(1000), Values(), {"get": 1.0}, sessions=facts.pop("sessions", 8))
     sample = ServerSample(Usage(user=0.4, system=0.4, rss=10_000_000), {})
     plain: dict[str, Any] = {
-        "series": "get", "server": "a", "sessions": 8, "processes": len(made), "depth": 1, "multiget": 1,
+        "series": "get", "server": "a", "work": work,
         "repetition": 0, "began": BEGAN, "ended": BEGAN + 4_000_000_000, "sample": sample, "expected_hits": 1.0,
         "settings": {"r_batch": 1},
     }  # fmt: skip

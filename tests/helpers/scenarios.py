@@ -42,7 +42,7 @@ def measured(line: str, server: Peer, sessions: int, rate: float, **facts: Any) 
         found.append(
             made.point(
                 WorkerResult(0, "here", 1, made.BEGAN, 3.0, cells, usage),
-                series=line, server=server.name, sessions=sessions, repetition=each,
+                series=line, server=server.name, work=Work(Keys(1000), Values(), {verb: 1.0}, sessions=sessions), repetition=each,
                 settings=facts.get("settings", {}), expected_hits=1.0 if verb == "get" else None,
                 sample=ServerSample(Usage(user=cpu * 3, system=0.0, rss=1), {}),
             )

@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, gates, tables
-from kvref_bench.runs.records import Merged
 from kvref_bench.runs.tables import Place
 
 if TYPE_CHECKING:
@@ -116,11 +115,10 @@ class RunWriter:
             Why it is not valid; nothing where it is.
         """
         place = Place(self._document["run_id"], len(self._rows))
-        merged, scenario = Merged.of(point.results), self._document["scenario"]
-        reasons = gates.judge(gates.Judged.by(point, merged, scenario["spec"]))
-        row = tables.point_row(place, scenario["name"], point, merged, reasons)
+        reasons = gates.judge(point)
+        row = tables.point_row(place, self._document["scenario"]["name"], point, reasons)
         self._keep_unexpected(place, point)
-        self._write("hist", tables.hist_rows(place, merged), place)
+        self._write("hist", tables.hist_rows(place, point.merged), place)
         self._write("points", [row], place)  # last: a point that is in `points` is whole
         self._rows.append(row)
         return reasons

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_bench.runs.records import Merged, percentile
+from kvref_bench.runs.records import percentile
 from kvref_bench.runs.tables import busiest, client_cpu
 
 if TYPE_CHECKING:
@@ -42,84 +41,52 @@ STORED: Final = ("set", "add", "replace", "append", "prepend", "cas")
 STATEMENTS: Final = "Com_stmt_execute"
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A point with what its scenario says of it.
-
-    kind: of the scenario, `load` or `lag`.
-    driver: of the series' work, `wire` or the name of a client library.
-    counted: its sessions have a number of operations, so the work was fixed and not the time.
-    protocol: of the series' work.
-    """
-
-    point: Point
-    merged: Merged
-    kind: str = "load"
-    driver: str = "wire"
-    counted: bool = False
-    protocol: str = "text"
-
-    @classmethod
-    def by(cls, point: Point, merged: Merged, spec: Mapping[str, Any]) -> Judged:
-        """Find the point's series in a scenario as run.json has it."""
-        named: dict[str, Mapping[str, Any]] = {each["name"]: each["work"] for each in spec.get("series", ())}
-        work = named.get(point.series, {})
-        return cls(
-            point,
-            merged,
-            kind=spec.get("kind", "load"),
-            driver=work.get("driver", "wire"),
-            counted=work.get("operations") is not None,
-            protocol=work.get("protocol", "text"),
-        )
+Gate = Callable[["Point"], str | None]
 
 
-Gate = Callable[[Judged], str | None]
-
-
-def stopped_early(judged: Judged) -> str | None:
+def stopped_early(point: Point) -> str | None:
     """A worker says why it ended before its time."""
     # A reason is one part of a text that `; ` joins.
-    reasons = sorted({each.stopped.replace(";", ",") for each in judged.point.results if each.stopped is not None})
-    if not judged.point.results:
+    reasons = sorted({each.stopped.replace(";", ",") for each in point.results if each.stopped is not None})
+    if not point.results:
         return "no worker reported"
     return f"stopped early: {', '.join(reasons)}" if reasons else None
 
 
-def answered(judged: Judged) -> str | None:
+def answered(point: Point) -> str | None:
     """Nothing was answered, or too little for percentiles."""
-    if judged.merged.ops == 0:
+    if point.merged.ops == 0:
         return "no operation was answered"
-    if judged.merged.ops < FEWEST:
-        return f"too few: {judged.merged.ops} operations, at least {FEWEST} for percentiles"
+    if point.merged.ops < FEWEST:
+        return f"too few: {point.merged.ops} operations, at least {FEWEST} for percentiles"
     return None
 
 
-def too_short(judged: Judged) -> str | None:
+def too_short(point: Point) -> str | None:
     """The clock ran for less than CPU times can resolve."""
-    if judged.merged.ops and judged.merged.seconds < SHORTEST:
-        return f"too short: measured for {judged.merged.seconds:.3f} s, at least {SHORTEST} s"
+    if point.merged.ops and point.merged.seconds < SHORTEST:
+        return f"too short: measured for {point.merged.seconds:.3f} s, at least {SHORTEST} s"
     return None
 
 
-def client_saturated(judged: Judged) -> str | None:
+def client_saturated(point: Point) -> str | None:
     """A worker used nearly a whole core; where a client library is what is measured, that is the answer."""
-    share = busiest(judged.point)
-    if judged.driver == "wire" and share > BUSIEST:
+    share = busiest(point)
+    if point.work.driver == "wire" and share > BUSIEST:
         return f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%} (take more processes)"
     return None
 
 
-def unexpected_replies(judged: Judged) -> str | None:
+def unexpected_replies(point: Point) -> str | None:
     """An answer that is not allowed came back."""
-    errors = sum(each.errors for each in judged.point.results)
-    return f"unexpected replies: {errors} of {judged.merged.ops + errors}, limit 0" if errors else None
+    errors = sum(each.errors for each in point.results)
+    return f"unexpected replies: {errors} of {point.merged.ops + errors}, limit 0" if errors else None
 
 
-def hit_rate(judged: Judged) -> str | None:
+def hit_rate(point: Point) -> str | None:
     """The share of hits is another than the data and the draws must give; four standard errors are chance."""
-    expected = judged.point.expected_hits
-    hits, misses = judged.merged.outcome("hit"), judged.merged.outcome("miss")
+    expected = point.expected_hits
+    hits, misses = point.merged.outcome("hit"), point.merged.outcome("miss")
     if expected is None or not hits + misses:
         return None
     share = hits / (hits + misses)
@@ -129,32 +96,32 @@ def hit_rate(judged: Judged) -> str | None:
     return f"hit rate: {share:.2%} instead of {expected:.2%} (limit {limit:.2%})"
 
 
-def counters_disagree(judged: Judged) -> str | None:
+def counters_disagree(point: Point) -> str | None:
     """The server counted another number of operations, beyond what was under way and what the ends do not share."""
-    ours, theirs, name = _counted(judged)
+    ours, theirs, name = _counted(point)
     if not theirs:  # a counter that never moves is none
         return None
-    point = judged.point
-    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget + _uncounted(judged)
+    under_way = point.work.sessions * point.work.depth * point.work.multiget
+    limit = COUNTED * ours + 2 * under_way + _uncounted(point)
     if abs(ours - theirs) <= limit:
         return None
     return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
 
 
-def _uncounted(judged: Judged) -> float:
+def _uncounted(point: Point) -> float:
     """Return the operations between the start of the measured time and the first reading of the server's counters."""
     # Sessions with a number of operations have no warm-up: the counters are read before the first of them.
-    if judged.counted or not judged.merged.seconds:
+    if point.work.operations is not None or not point.merged.seconds:
         return 0.0
-    began = min(each.began for each in judged.point.results)
-    read = next((each.time for each in judged.point.resources if each.role != MACHINE), None)
+    began = min(each.began for each in point.results)
+    read = next((each.time for each in point.resources if each.role != MACHINE), None)
     apart = UNKNOWN if read is None else abs(read - began) / 1e9 + READING
-    return judged.merged.ops / judged.merged.seconds * apart
+    return point.merged.ops / point.merged.seconds * apart
 
 
-def _counted(judged: Judged) -> tuple[int, int, str]:
-    counters, outcomes = judged.point.sample.counters, judged.merged.outcomes
-    if judged.protocol == "mysql":
+def _counted(point: Point) -> tuple[int, int, str]:
+    counters, outcomes = point.sample.counters, point.merged.outcomes
+    if point.work.protocol == "mysql":
         return outcomes.total(), counters.get(STATEMENTS, 0), STATEMENTS
     gets = sum(count for (verb, _), count in outcomes.items() if verb in {"get", "gets"})
     sets = sum(count for (verb, _), count in outcomes.items() if verb in STORED)
@@ -166,18 +133,18 @@ def _counted(judged: Judged) -> tuple[int, int, str]:
     )
 
 
-def gap(judged: Judged) -> str | None:
+def gap(point: Point) -> str | None:
     """A whole second without an answer."""
-    whole = judged.merged.by_second[: judged.merged.whole_seconds]
+    whole = point.merged.by_second[: point.merged.whole_seconds]
     empty = [str(second) for second, (ops, errors) in enumerate(whole) if not ops + errors]
-    if not empty or not judged.merged.ops:
+    if not empty or not point.merged.ops:
         return None
     return f"gap: nothing was answered in second {', '.join(empty)} of {len(whole)}"
 
 
-def drift(judged: Judged) -> str | None:
+def drift(point: Point) -> str | None:
     """The last third of the seconds was faster or slower than the first."""
-    rates = _rates(judged)
+    rates = _rates(point)
     third = len(rates) // 3
     if not third:
         return None
@@ -187,9 +154,9 @@ def drift(judged: Judged) -> str | None:
     return f"drift: {first:.0f}/s in the first third, {last:.0f}/s in the last, limit {THIRDS:.0%} of the mean"
 
 
-def uneven(judged: Judged) -> str | None:
+def uneven(point: Point) -> str | None:
     """The seconds differ."""
-    rates = _rates(judged)
+    rates = _rates(point)
     if len(rates) < 3:
         return None
     variation = statistics.stdev(rates) / statistics.fmean(rates)
@@ -198,46 +165,46 @@ def uneven(judged: Judged) -> str | None:
     return f"uneven: operations of the seconds vary by {variation:.0%} of their mean, limit {VARIATION:.0%}"
 
 
-def _rates(judged: Judged) -> list[int]:
+def _rates(point: Point) -> list[int]:
     # Where the work is fixed, sessions end one by one, and each write makes the table larger: neither is steady.
-    if judged.counted or not judged.merged.ops:
+    if point.work.operations is not None or not point.merged.ops:
         return []
-    return [ops for ops, _ in judged.merged.by_second[: judged.merged.whole_seconds]]
+    return [ops for ops, _ in point.merged.by_second[: point.merged.whole_seconds]]
 
 
-def late(judged: Judged) -> str | None:
+def late(point: Point) -> str | None:
     """Requests of the open loop were sent later than they could have been: a wait for a session is not counted."""
-    lag = percentile(judged.merged.bins("lag"), 0.99)
-    if judged.point.rate is None or lag is None:
+    lag = percentile(point.merged.bins("lag"), 0.99)
+    if point.rate is None or lag is None:
         return None
-    limit = max(LAG, LAG_SHARE * (percentile(judged.merged.bins("intended"), 0.5) or 0.0))
+    limit = max(LAG, LAG_SHARE * (percentile(point.merged.bins("intended"), 0.5) or 0.0))
     if lag <= limit:
         return None
     return f"late: 99 % were sent within {lag / 1e6:.2f} ms of the moment they could be, limit {limit / 1e6:.2f} ms"
 
 
-def skipped(judged: Judged) -> str | None:
+def skipped(point: Point) -> str | None:
     """A part of the open loop's schedule was never sent."""
-    missing = sum(each.skipped for each in judged.point.results)
-    planned = judged.merged.ops + missing
+    missing = sum(each.skipped for each in point.results)
+    planned = point.merged.ops + missing
     # What was due in the last grain of the clock had no time.
-    limit = COUNTED * planned + (judged.point.rate or 0.0) * LAG / 1e9
+    limit = COUNTED * planned + (point.rate or 0.0) * LAG / 1e9
     if missing <= limit:
         return None
     return f"skipped: {missing} of {planned} were never sent, limit {limit:.0f} (the rate is too high)"
 
 
-def others(judged: Judged) -> str | None:
+def others(point: Point) -> str | None:
     """Other processes of the machine used CPU, by the readings with role `machine` (`runs.machine.reading`)."""
-    point, used = judged.point, judged.point.sample.usage
+    used = point.sample.usage
     readings = [each for each in point.resources if each.role == MACHINE]
     if len(readings) < 2 or used is None:
         return None
     first, last = readings[0], readings[-1]
     seconds = (last.time - first.time) / 1e9
-    if seconds <= 0 or not judged.merged.seconds:
+    if seconds <= 0 or not point.merged.seconds:
         return None
-    clients = sum(client_cpu(point)) / judged.merged.seconds
+    clients = sum(client_cpu(point)) / point.merged.seconds
     rest = (last.user + last.system - first.user - first.system - used.user - used.system) / seconds - clients
     if rest <= OTHERS:
         return None
@@ -253,9 +220,9 @@ TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
 BY_KIND: Final = {"load": LOAD, "lag": TRIALS}
 
 
-def judge(judged: Judged) -> list[str]:
+def judge(point: Point) -> list[str]:
     """Return every reason not to use a point; none: it is valid."""
-    return [reason for gate in BY_KIND[judged.kind] if (reason := gate(judged)) is not None]
+    return [reason for gate in BY_KIND[point.kind] if (reason := gate(point)) is not None]
 
 
 def warnings(repetitions: Mapping[tuple[Any, ...], int], busy: float) -> list[str]:

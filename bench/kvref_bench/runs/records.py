@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvref_bench.load.histogram import quantile
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kvref_bench.load.records import Cell, Timing, Usage, WorkerResult
+    from kvref_bench.load.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,12 @@ class Resource:
     rss: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Point:
     """One measurement.
 
-    server: name of the Peer. settings: of the server at this point.
+    server: name of the Peer. work: what was requested. settings: of the server at this point.
+    kind: of the scenario, `load` or `lag`.
     rate: of the open loop, operations a second; None: closed loop.
     expected_hits: share of gets; None where it is not known.
     ceiling: operations a second of the null responder with the same sessions, depth and sizes; None: not measured.
@@ -83,10 +85,7 @@ class Point:
 
     series: str
     server: str
-    sessions: int
-    processes: int
-    depth: int
-    multiget: int
+    work: Work
     repetition: int
     began: int
     ended: int
@@ -98,6 +97,12 @@ class Point:
     ceiling: float | None = None
     load_average: float | None = None
     resources: list[Resource] = field(default_factory=list)
+    kind: Literal["load", "lag"] = "load"
+
+    @cached_property
+    def merged(self) -> Merged:
+        """What its workers measured together."""
+        return Merged.of(self.results)
 
 
 ERROR: Final = "error"

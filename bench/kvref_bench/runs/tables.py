@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 LATENCIES: Final = (*QUANTILES, "max", "mean")
 FACTOR: Final = "factor_"
-# Columns that are fields of `Point`.
-OF_POINT: Final = (
-    "series", "server", "sessions", "processes", "depth", "multiget", "rate", "expected_hits", "ceiling",
-    "load_average",
-)  # fmt: skip
+# Columns that are fields of `Point`, and of its work.
+OF_POINT: Final = ("series", "server", "rate", "expected_hits", "ceiling", "load_average")
+OF_WORK: Final = ("sessions", "depth", "multiget")
 
 
 def _schema(text: str, **metadata: str) -> pa.Schema:
@@ -67,16 +65,19 @@ def latencies(bins: Mapping[int, int], prefix: str = "") -> Row:
     return row
 
 
-def point_row(place: Place, scenario: str, point: Point, merged: Merged, reasons: list[str]) -> Row:
+def point_row(place: Place, scenario: str, point: Point, reasons: list[str]) -> Row:
     """Return the row of `points`.
 
     reasons: why the point must not be used; none: it is valid.
     """
-    results, ops, lag = point.results, merged.ops, merged.bins("lag")
+    results, merged = point.results, point.merged
+    ops, lag = merged.ops, merged.bins("lag")
     return {
         **place._asdict(),
         "scenario": scenario,
         **{name: getattr(point, name) for name in OF_POINT},
+        **{name: getattr(point.work, name) for name in OF_WORK},
+        "processes": len(results),
         "rep": point.repetition,
         "t_start_ns": point.began,
         "t_end_ns": point.ended,
@@ -91,7 +92,7 @@ def point_row(place: Place, scenario: str, point: Point, merged: Merged, reasons
         "lag_p99": percentile(lag, 0.99),
         **_usage("client", *client_cpu(point), sum(each.usage.rss for each in results), ops),
         "client_busiest": busiest(point),
-        **_usage_of_server(point, merged),
+        **_usage_of_server(point),
         "counters": json.dumps(point.sample.counters, sort_keys=True),
         "valid": not reasons,
         "invalid_reason": "; ".join(reasons),
@@ -104,8 +105,8 @@ def _usage(of: str, user: float, system: float, rss: int, ops: int) -> Row:
     return {f"{of}_{name}": figure for name, figure in {**figures, "rss": rss}.items()}
 
 
-def _usage_of_server(point: Point, merged: Merged) -> Row:
-    usage, known = point.sample.usage, point.sample.seconds
+def _usage_of_server(point: Point) -> Row:
+    usage, known, merged = point.sample.usage, point.sample.seconds, point.merged
     if usage is None:
         return {}
     # What it used before the first reading was no less; after the end it does nothing.

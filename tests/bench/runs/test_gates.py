@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 from helpers import points as made
@@ -11,13 +12,12 @@ from helpers import points as made
 from kvref_bench.load.histogram import index
 from kvref_bench.load.records import Cell, Kind, Usage, WorkerResult
 from kvref_bench.runs import gates
-from kvref_bench.runs.gates import Judged
-from kvref_bench.runs.records import Merged, Point, ServerSample
+from kvref_bench.runs.records import Point, ServerSample
 
 
-def reasons(point: Point, **facts: Any) -> list[str]:
-    """Judge a point."""
-    return gates.judge(Judged(point, Merged.of(point.results), **facts))
+def reasons(point: Point, kind: Literal["load", "lag"] = "load", **work: Any) -> list[str]:
+    """Judge a point of a scenario's kind whose work has these fields."""
+    return gates.judge(replace(point, kind=kind, work=replace(point.work, **work)))
 
 
 def rates(*each: int) -> WorkerResult:
@@ -66,7 +66,7 @@ HEALTHY = [
     ("a server that counts nothing", made.point(sample=counted(threads=3)), {}),
     ("statements", made.point(sample=counted(Com_stmt_execute=2000, cmd_get=1)), {"protocol": "mysql"}),
     ("a busy client library", made.point(made.result(usage=BUSY)), {"driver": "pymemcache"}),
-    ("fixed work that slows down", made.point(rates(600, 500, 400, 300)), {"counted": True}),
+    ("fixed work that slows down", made.point(rates(600, 500, 400, 300)), {"operations": 100}),
     ("late by less than a timer's grain", made.point(waiting(1.5e6, 100e3), rate=500.0), {}),
     ("late by little of a long wait", made.point(waiting(5e6, 100e6), rate=20.0), {}),
     ("the machine was ours", made.point(resources=[OTHERS[0], made.resource("machine", 4, 102.5)]), {}),
@@ -80,7 +80,7 @@ SICK = [
     (made.point(HALF), {}, r"hit rate: 50\.00% instead of 100\.00% \(limit 0\.10%\)"),
     (made.point(made.result(errors=3)), {}, r"unexpected replies: 3 of 2003, limit 0"),
     (made.point(sample=counted(cmd_get=2500)), {}, r"counts disagree: 2000 operations here, cmd_get .* moved by 2500 \(limit 68\)"),
-    (made.point(sample=counted(cmd_get=1940)), {"counted": True}, r"counts disagree: 2000 .* 1940 \(limit 18\)"),
+    (made.point(sample=counted(cmd_get=1940)), {"operations": 100}, r"counts disagree: 2000 .* 1940 \(limit 18\)"),
     (made.point(sample=counted(Com_stmt_execute=9)), {"protocol": "mysql"}, r"counts disagree: 2000 .* Com_stmt_execute .* 9"),
     (made.point(rates(500, 500, 500, 400, 400, 400)), {}, r"drift: 500/s in the first third, 400/s in the last, limit 10%"),
     (made.point(rates(500, 300, 500, 500, 300, 500)), {}, r"uneven: operations of the seconds vary by 24%.*limit 15%"),
@@ -118,15 +118,6 @@ def test_a_point_without_workers_is_marked() -> None:
     point = made.point()
     point.results.clear()
     assert "no worker reported" in reasons(point)
-
-
-def test_the_series_says_what_its_work_is() -> None:
-    work = {"driver": "pymemcache", "operations": 100, "protocol": "binary"}
-    spec = {"kind": "load", "series": [{"name": "get", "work": work}]}
-    point = made.point()
-    judged = Judged.by(point, Merged.of(point.results), spec)
-    assert (judged.driver, judged.counted, judged.protocol) == ("pymemcache", True, "binary")
-    assert Judged.by(made.point(series="else"), Merged.of(point.results), spec).driver == "wire"
 
 
 def test_a_run_is_warned_of() -> None:

@@ -38,7 +38,7 @@ def measured(address: str, local: engine.Engine, repetition: int) -> Point:
     results = coordinator.measure(address, WORK, Clock(0.0, 20.0), local, Watch())
     after = stats(address)
     sample = ServerSample(None, {name: after[name] - before[name] for name in after})
-    facts = {"sessions": 4, "repetition": repetition, "began": began, "ended": time.time_ns(), "expected_hits": None}
+    facts = {"work": WORK, "repetition": repetition, "began": began, "ended": time.time_ns(), "expected_hits": None}
     return made.point(*results, series="set", sample=sample, settings={}, **facts)
 
 
