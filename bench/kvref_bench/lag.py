@@ -8,10 +8,10 @@ it measures, each once:
 * `unlocked`: until `SELECT … FOR UPDATE` gets the lock of each row (InnoDB only: kvref's batches over SQLite lock no
   rows for SQL). It waits in the server, as an application would; so it needs no NOWAIT, which 5.6 lacks.
 
-For the first two, one connection looks for the rows of all trials every 5 ms. Trials overlap, but at most `A_TICK`
-begin in one interval: 5.6.14 commits six connections at a tick (transactions page, section 3), and the seventh would
-measure the queue. Within the interval they begin at random, since the ticks are at fixed times after the start of the
-server.
+For the first two, one connection each looks for the rows of all trials every 5 ms; a write delays a look by its own
+duration. Trials overlap, but at most `A_TICK` begin in one interval: 5.6.14 commits six connections at a tick
+(transactions page, section 3), and the seventh would measure the queue. Within the interval they begin at random, since
+the ticks are at fixed times after the start of the server.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from __future__ import annotations
 import os
 import random
 import socket
-import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
@@ -40,6 +41,7 @@ from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from kvref_bench.scenario.records import Table
 
@@ -77,15 +79,26 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
         cleaner = stack.enter_context(closing(Rows(dsn, table)))
         cleaner.run("DELETE FROM", cells)
         stack.callback(cleaner.run, "DELETE FROM", cells)
-        observers = [stack.enter_context(Observer(kind, Rows(dsn, table, ISOLATION[kind]), found)) for kind in kinds]
-        over = threading.Event()
-        pool = stack.enter_context(ThreadPoolExecutor(trials))
-        stack.callback(over.set)
+        observers = {kind: stack.enter_context(closing(Rows(dsn, table, ISOLATION[kind]))) for kind in kinds}
+        locks = stack.enter_context(ThreadPoolExecutor(trials))
         # One at random in each part of the intervals.
-        starts = [(number + generator.random()) * part for number in range(trials)]
-        trying = [pool.submit(_trial, address, dsn, table, *each, observers, found, over) for each in enumerate(starts)]
-        for each in trying:
-            each.result()
+        starts = deque((number + generator.random()) * part for number in range(trials))
+        going: list[Trial] = []
+        while starts or going:
+            time.sleep(EVERY)
+            if starts and time.perf_counter() - found.start >= starts[0]:
+                starts.popleft()
+                trial = Trial(_names(table, trials - 1 - len(starts)), set(kinds))
+                stack.callback(trial.end)
+                trial.begin(address, table)
+                if UNCOMMITTED in kinds:
+                    trial.locking = locks.submit(_lock, dsn, table, list(trial.cells), int(found.limit))
+                going.append(trial)
+            for kind, rows in observers.items():
+                _observe(kind, rows, [each for each in going if kind in each.awaited], found)
+            for each in [each for each in going if each.is_over(found)]:
+                each.end()
+                going.remove(each)
     used = os.times()
     usage = Usage(used.user - cpu.user, used.system - cpu.system)
     seconds, stopped = time.perf_counter() - found.start, "; ".join(found.unseen) or None
@@ -94,7 +107,7 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
 
 
 class Found:
-    """What was seen, counted by any thread.
+    """What was seen.
 
     limit: seconds after which something counts as not seen.
     """
@@ -104,22 +117,21 @@ class Found:
         self.start = time.perf_counter()
         self.histograms: dict[Cell, dict[int, int]] = {}
         self.unseen: list[str] = []
-        self._lock = threading.Lock()
 
-    def settle(self, kind: Kind, since: int, *, seen: bool, last: bool = False) -> bool:
-        """Count what is seen now, or not within the limit; return whether it is counted.
+    def settle(self, kind: Kind, since: int, now: int | None) -> None:
+        """Count what was seen at a moment of `perf_counter_ns`; None: not within the limit.
 
-        since: the reply to the last write of its trial, of `perf_counter_ns`. last: it is not looked for again.
+        since: the reply to the last write of its trial, of `perf_counter_ns`.
         """
-        now = time.perf_counter_ns()
-        late = now - since > self.limit * 1e9
-        with self._lock:
-            if seen and not (last and late):
-                cell = Cell(int(now / 1e9 - self.start), kind, "service")
-                histogram.add(self.histograms.setdefault(cell, {}), {histogram.index(now - since): 1})
-            elif late or last:
-                self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
-        return seen or late or last
+        if now is None or self.is_late(since, now):
+            self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
+        else:
+            cell = Cell(int(now / 1e9 - self.start), kind, "service")
+            histogram.add(self.histograms.setdefault(cell, {}), {histogram.index(now - since): 1})
+
+    def is_late(self, since: int, now: int) -> bool:
+        """Return whether the limit is over."""
+        return now - since > self.limit * 1e9
 
 
 class Rows:
@@ -178,74 +190,55 @@ class Rows:
             self._connection.close()
 
 
-class Observer:
-    """One connection that looks for the rows of all trials, in a thread of its own."""
+@dataclass
+class Trial:
+    """A connection that has written rows and is idle.
 
-    def __init__(self, kind: Kind, rows: Rows, found: Found) -> None:
-        self._kind = kind
-        self._rows = rows
-        self._found = found
-        self._awaited: dict[frozenset[Name], tuple[int, threading.Event]] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._observe)
-        self.error: Exception | None = None
+    names: keys of the rows. awaited: kinds of reads that have not seen the rows. locking: gives the moment at which
+    the lock was free; None: no lock is measured.
+    """
 
-    def __enter__(self) -> Observer:
-        self._thread.start()
-        return self
+    names: Sequence[bytes]
+    awaited: set[Kind]
+    cells: frozenset[Name] = frozenset()
+    since: int = 0
+    locking: Future[int | None] | None = None
+    _session: ExitStack = field(default_factory=ExitStack)
 
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._rows.close()
-
-    def expect(self, cells: Sequence[Name], since: int) -> threading.Event:
-        """Look for rows from now on; the event is set when they are seen or given up, or `error` has ended it."""
-        seen = threading.Event()
-        self._awaited[frozenset(cells)] = (since, seen)
-        return seen
-
-    def _observe(self) -> None:
-        try:
-            while not self._over.wait(EVERY):
-                awaited = dict(self._awaited)
-                there = self._rows.present([cell for cells in awaited for cell in cells])
-                for cells, (since, seen) in awaited.items():
-                    if self._found.settle(self._kind, since, seen=cells <= there):
-                        del self._awaited[cells]
-                        seen.set()
-        except Exception as error:  # noqa: BLE001 - raised in the thread that waits
-            self.error = error
-            for _, seen in list(self._awaited.values()):
-                seen.set()
-
-
-def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
-    address: str, dsn: str, table: Table, number: int, at: float, observers: Sequence[Observer], found: Found,
-    over: threading.Event,
-) -> None:  # fmt: skip
-    if over.wait(max(0.0, found.start + at - time.perf_counter())):
-        return
-    names = _names(table, number)
-    cells = [_cell(table, each) for each in names]
-    with ExitStack() as stack:
-        locker = None
-        if not dsn.startswith(SCHEME):
-            locker = stack.enter_context(closing(Rows(dsn, table, patience=int(found.limit))))
-        session = stack.enter_context(wire.link(address))
+    def begin(self, address: str, table: Table) -> None:
+        """Write the rows. Raises BenchError if the endpoint cannot be reached or does not store."""
+        self.cells = frozenset(_cell(table, each) for each in self.names)
+        session = self._session.enter_context(wire.link(address))
         _ask(session, b"bind %s" % table.mapping.encode(), b"SUCCEED")
-        for name in names:
+        for name in self.names:
             data = value(table.values, name)
             _ask(session, b"set %s 0 0 %d\r\n%s" % (name, len(data), data), b"STORED")
-        since = time.perf_counter_ns()
-        seen = [each.expect(cells, since) for each in observers]
-        if locker is not None:
-            found.settle(UNLOCKED, since, seen=locker.lock(cells), last=True)
-        while not over.is_set() and not all(each.wait(0.05) for each in seen):
-            pass
-    for each in observers:
-        if each.error is not None:
-            raise each.error
+        self.since = time.perf_counter_ns()
+
+    def is_over(self, found: Found) -> bool:
+        """Return whether all has been seen or given up; counts the lock."""
+        if self.awaited or not (self.locking is None or self.locking.done()):
+            return False
+        if self.locking is not None:
+            found.settle(UNLOCKED, self.since, self.locking.result())
+        return True
+
+    def end(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+
+def _observe(kind: Kind, rows: Rows, trials: Sequence[Trial], found: Found) -> None:
+    there, now = rows.present([cell for each in trials for cell in each.cells]), time.perf_counter_ns()
+    for each in trials:
+        if each.cells <= there or found.is_late(each.since, now):
+            found.settle(kind, each.since, now)
+            each.awaited.remove(kind)
+
+
+def _lock(dsn: str, table: Table, cells: Sequence[Name], patience: int) -> int | None:
+    with closing(Rows(dsn, table, patience=patience)) as rows:
+        return time.perf_counter_ns() if rows.lock(cells) else None
 
 
 def _ask(session: wire.Link, request: bytes, wanted: bytes) -> None:
