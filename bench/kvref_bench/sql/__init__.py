@@ -13,44 +13,6 @@ Reading path: `login.py` (DSNs), `packets.py` (frames and statements), `connecti
 (verbs, replies and outcomes).
 """
 
-from __future__ import annotations
+from kvref_bench.sql.codec import plan_of
 
-from functools import partial
-from typing import TYPE_CHECKING
-
-from kvref_bench.errors import BenchError
-from kvref_bench.load.records import Plan
-from kvref_bench.peers.base_tables import DATABASE
-from kvref_bench.sql import connection, login
-from kvref_bench.sql.codec import SQL, learn
-from kvref_bench.sql.packets import statements
-from kvref_bench.workload.commands import Fits, Kinds, Reader
-from kvref_bench.workload.exchanges import Exchanges
-from kvref_bench.workload.values import value
-
-if TYPE_CHECKING:
-    from kvref_bench.load.work import Task
-
-
-def plan_of(task: Task) -> Plan:
-    """Return the plan of one worker for the protocol `mysql`; reads the bytes around rows from the server.
-
-    Raises:
-        BenchError: the server is not reachable or rejects a statement, or the parts of the work are incompatible.
-    """
-    work = task.work
-    if work.multiget > 1:
-        raise BenchError(f"protocol mysql: multiget = {work.multiget}: a statement has one :key; leave it out")
-    where, texts = login.parse(task.address), statements(work)
-    kinds = Kinds(work.verbs)
-    with connection.take_over(where, DATABASE) as first:
-        handles = connection.prepare(first, texts)
-        codec = SQL(texts, handles, learn(first, work, texts, handles))
-    exchanges = Exchanges(task, codec, kinds)
-    connections = connection.Connections(partial(connection.take_over, where, DATABASE), texts, handles, kinds)
-    return Plan(
-        kinds=kinds.all,
-        connect=connections.open,
-        exchanges=lambda session: connections.numbered(session, exchanges.of(session)),
-        reader=Reader(codec, kinds, Fits(work.verbs, partial(value, work.values))),
-    )
+__all__ = ["plan_of"]

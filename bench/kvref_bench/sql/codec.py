@@ -5,15 +5,19 @@ What a server answers to each statement is seen once before the clock, so that r
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pymysql.constants import ER
 
 from kvref_bench.errors import BenchError
-from kvref_bench.sql.connection import execute, query
-from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, reply, row
-from kvref_bench.workload.commands import GETTING, OUTCOMES, Read, expected
+from kvref_bench.load.records import Plan
+from kvref_bench.peers.base_tables import DATABASE
+from kvref_bench.sql.connection import Connections, execute, prepare, query, take_over
+from kvref_bench.sql.login import parse
+from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, reply, row, statements
+from kvref_bench.workload.commands import GETTING, OUTCOMES, Fits, Kinds, Read, Reader, expected
+from kvref_bench.workload.exchanges import Exchanges
 from kvref_bench.workload.keys import key
 from kvref_bench.workload.values import value
 
@@ -21,13 +25,37 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.work import Work
+    from kvref_bench.load.work import Task, Work
     from kvref_bench.sql.packets import Reply, Statement
-    from kvref_bench.workload.commands import Fits, Item
+    from kvref_bench.workload.commands import Item
 
 IN_TRANSACTION: Final = 0x0001
 # No server sends it, so every reply is read; b"" would make an exchange complete before its last reply came.
 UNKNOWN: Final = b"\xff\xff\xff\xff"
+
+
+def plan_of(task: Task) -> Plan:
+    """Return the plan of one worker for the protocol `mysql`; reads the bytes around rows from the server.
+
+    Raises:
+        BenchError: the server is not reachable or rejects a statement, or the parts of the work are incompatible.
+    """
+    work = task.work
+    if work.multiget > 1:
+        raise BenchError(f"protocol mysql: multiget = {work.multiget}: a statement has one :key; leave it out")
+    where, texts = parse(task.address), statements(work)
+    kinds = Kinds(work.verbs)
+    with take_over(where, DATABASE) as first:
+        handles = prepare(first, texts)
+        codec = SQL(texts, handles, learn(first, work, texts, handles))
+    exchanges = Exchanges(task, codec, kinds)
+    connections = Connections(partial(take_over, where, DATABASE), texts, handles, kinds)
+    return Plan(
+        kinds=kinds.all,
+        connect=connections.open,
+        exchanges=lambda session: connections.numbered(session, exchanges.of(session)),
+        reader=Reader(codec, kinds, Fits(work.verbs, partial(value, work.values))),
+    )
 
 
 class Frame(NamedTuple):
