@@ -45,31 +45,17 @@ class Reply(NamedTuple):
 
     rows: payloads of all rows, of all result sets.
     affected: rows that were changed, or found; -1 where it does not say.
-    error: number and text, None where it went well. end: behind it.
-    first_row, last_row: where the rows of the first result set begin and end.
+    end: behind it. first_row, last_row: where the rows of the first result set begin and end.
+    error: number and text, None where it went well. more: of a part of a reply: another part follows.
     """
 
     rows: tuple[bytes, ...]
     affected: int
-    error: tuple[int, str] | None
-    end: int
-    first_row: int = 0
-    last_row: int = 0
-
-
-class Result(NamedTuple):
-    """A part of a reply.
-
-    more: another part follows.
-    """
-
-    rows: list[bytes]
-    affected: int
-    more: bool
     end: int
     first_row: int = 0
     last_row: int = 0
     error: tuple[int, str] | None = None
+    more: bool = False
 
 
 def framed(payload: bytes, number: int = 0) -> bytes:
@@ -114,31 +100,26 @@ def number(data: bytes, place: int) -> tuple[int, int]:
 
 def reply(data: bytes, begin: int = 0) -> Reply | None:
     """Take what was said to one statement, result sets of a procedure included; None while it is not complete."""
-    rows: list[bytes] = []
-    first_row = last_row = 0
-    place = begin
-    while True:
-        part = _result(data, place)
-        if part is None:
-            return None
-        if part.first_row and not first_row:
-            first_row, last_row = part.first_row, part.last_row
-        rows += part.rows
-        place = part.end
-        if not part.more:
-            return Reply(tuple(rows), part.affected, part.error, place, first_row, last_row)
+    first = part = _result(data, begin)
+    rows = first.rows if first else ()
+    while part is not None and part.more:
+        part = _result(data, part.end)
+        rows += part.rows if part else ()
+    if first is None or part is None:
+        return None
+    return part._replace(rows=rows, first_row=first.first_row, last_row=first.last_row)
 
 
-def _result(data: bytes, begin: int) -> Result | None:
+def _result(data: bytes, begin: int) -> Reply | None:
     head = packet(data, begin)
     if head is None:
         return None
     if head.payload[0] == OK:
         affected, _ = number(head.payload, 1)
         place = numbers_end(head.payload)
-        return Result([], affected, _more(head.payload[place : place + 2]), head.end)
+        return Reply((), affected, head.end, more=_more(head.payload[place : place + 2]))
     if head.payload[0] == ERROR:
-        return Result([], -1, more=False, end=head.end, error=failure(head.payload))
+        return Reply((), -1, head.end, error=failure(head.payload))
     columns, _ = number(head.payload, 0)
     place = head.end
     for _ in range(columns + 1):  # and the EOF behind them
@@ -153,9 +134,9 @@ def _result(data: bytes, begin: int) -> Result | None:
         if row is None:
             return None
         if row.payload[0] == ERROR:
-            return Result(rows, -1, more=False, end=row.end, error=failure(row.payload))
+            return Reply(tuple(rows), -1, row.end, error=failure(row.payload))
         if row.payload[0] == EOF and len(row.payload) == 5:
-            return Result(rows, -1, _more(row.payload[3:5]), row.end, first_row, place)
+            return Reply(tuple(rows), -1, row.end, first_row, place, more=_more(row.payload[3:5]))
         rows.append(row.payload)
         place = row.end
 
