@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -153,19 +152,21 @@ class Deferred(Recorder):
 
 
 class Session:
-    """One connection of a library; the clock calls it like `load.session.Session`.
+    """One connection of a library, or one of several users of it; the clock calls it like `load.session.Session`.
 
-    recorder: of the crowd. lock: for counts that threads change. pairs: in the order in which they are requested.
+    recorder: of the crowd. get: of the library. asynchronous: it returns a coroutine; otherwise the session has a
+        thread of its own. pairs: in the order in which they are requested.
     """
 
     def __init__(
-        self, crowd: Crowd, recorder: Deferred, lock: threading.Lock, get: Callable[[str], Any], pairs: Iterator[Pair]
+        self, crowd: Crowd, recorder: Deferred, get: Callable[[str], Any], pairs: Iterator[Pair], *, asynchronous: bool
     ) -> None:
         self._crowd = crowd
         self._measured = recorder.measured
-        self._lock = lock
         self._get = get
         self._pairs = pairs
+        self._asynchronous = asynchronous
+        self._name, self._sent = "", 0
 
     def open(self) -> int:
         """Return 0: a get that the end interrupts is not counted."""
@@ -175,63 +176,43 @@ class Session:
         """Do nothing: a library reads its replies itself."""
 
     def start(self) -> None:
-        """Send the first get, in a thread of its own."""
-        self._begin(asyncio.to_thread(self._run))
+        """Send the first get."""
+        self._crowd.running += 1
+        self._task = asyncio.create_task(self._run())
 
     async def ended(self) -> None:
         """Wait for the answer to the last get."""
         await self._task
 
-    def _begin(self, running: Coroutine[Any, Any, None]) -> None:
-        with self._lock:
-            self._crowd.running += 1
-        self._task = asyncio.create_task(running)
-
-    def _run(self) -> None:
-        get, name, sent = self._get, "", 0
+    async def _run(self) -> None:
         try:
-            for name, wanted in self._pairs:
-                sent = perf_counter_ns()
-                self._count(name, get(name), wanted, sent)
-                if self._crowd.over:
-                    break
+            await (self._await_gets() if self._asynchronous else asyncio.to_thread(self._call_gets))
         except Exception as error:  # noqa: BLE001 - whatever a library raises is what it answered
-            self._fail(name, sent, error)
-        self._finish()
+            self._measured.append((ERROR, perf_counter_ns() - self._sent, self._name, repr(error).encode()))
+            self._crowd.lost = self._crowd.lost or f"a session ended: {error!r}"
+        self._crowd.running -= 1
+        self._crowd.done = perf_counter_ns()
 
-    def _count(self, name: str, found: bytes | None, wanted: bytes, sent: int) -> None:
-        took = perf_counter_ns() - sent
+    def _call_gets(self) -> None:
+        get = self._get
+        for name, wanted in self._pairs:
+            self._name, self._sent = name, perf_counter_ns()
+            self._count(get(name), wanted)
+            if self._crowd.over:
+                break
+
+    async def _await_gets(self) -> None:
+        get = self._get
+        for name, wanted in self._pairs:
+            self._name, self._sent = name, perf_counter_ns()
+            self._count(await get(name), wanted)
+            if self._crowd.over:
+                break
+
+    def _count(self, found: bytes | None, wanted: bytes) -> None:
+        took = perf_counter_ns() - self._sent
         kind = HIT if found == wanted else MISS if found is None else ERROR
-        self._measured.append((kind, took, name, found))
-
-    def _fail(self, name: str, sent: int, error: Exception) -> None:
-        self._measured.append((ERROR, perf_counter_ns() - sent, name, repr(error).encode()))
-        self._crowd.lost = self._crowd.lost or f"a session ended: {error!r}"
-
-    def _finish(self) -> None:
-        with self._lock:
-            self._crowd.running -= 1
-            self._crowd.done = perf_counter_ns()
-
-
-class Awaited(Session):
-    """A session of an asyncio library; several may share a connection."""
-
-    def start(self) -> None:
-        """Send the first get, in a task of the loop."""
-        self._begin(self._await())
-
-    async def _await(self) -> None:
-        get, name, sent = self._get, "", 0
-        try:
-            for name, wanted in self._pairs:
-                sent = perf_counter_ns()
-                self._count(name, await get(name), wanted, sent)
-                if self._crowd.over:
-                    break
-        except Exception as error:  # noqa: BLE001 - as above
-            self._fail(name, sent, error)
-        self._finish()
+        self._measured.append((kind, took, self._name, found))
 
 
 def run(task: Task, channel: Channel) -> WorkerResult:
@@ -256,8 +237,8 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
     mine = range(task.worker, work.sessions, task.workers)
     pools = [_pool(task, session, max(1, work.pool // len(mine))) for session in mine]
     mapping = work.mapping if work.route in ("switch", "bind") else None
-    recorder, lock = Deferred(), threading.Lock()
-    crowd, sessions = Crowd(recorder), list[Session]()
+    recorder, sessions = Deferred(), list[Session]()
+    crowd = Crowd(recorder)
     # By default `to_thread` has fewer threads than there may be sessions.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(len(mine)))
     async with AsyncExitStack() as stack:
@@ -266,8 +247,9 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
             first = get(pool[0][0])
             if driver.asynchronous:
                 await first
-            kind = Awaited if driver.asynchronous else Session
-            sessions += [kind(crowd, recorder, lock, get, pairs) for _ in range(work.depth)]
+            sessions += [
+                Session(crowd, recorder, get, pairs, asynchronous=driver.asynchronous) for _ in range(work.depth)
+            ]
         try:
             return await run_clock(task, channel, crowd, sessions)
         finally:
