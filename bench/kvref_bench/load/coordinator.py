@@ -62,7 +62,7 @@ class _Coordinator:
             for number in range(workers):
                 cpu = engine.cpus[number % len(engine.cpus)] if engine.cpus else None
                 task = Task(address, work, clock, control, self._token, number, workers, cpu)
-                futures.append(engine.executor.submit(worker.run, task))
+                futures.append(engine.executors[number % len(engine.executors)].submit(worker.run, task))
             try:
                 await self._until_ready(futures)
                 if not self._given_up:

@@ -1,6 +1,6 @@
 """Where load workers run: processes here, or a Dask cluster.
 
-The tasks are the same everywhere (`load.worker.run`); an engine is an executor, and an address at which its workers
+The tasks are the same everywhere (`load.worker.run`); an engine is executors, and an address at which its workers
 reach this machine.
 """
 
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 import socket
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import cause_of, install
@@ -19,7 +18,7 @@ from kvref_bench import watch
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 SCHEDULER_SECONDS: Final = 10
 
@@ -28,13 +27,13 @@ SCHEDULER_SECONDS: Final = 10
 class Engine:
     """Where workers run.
 
-    executor: runs each task in a process of its own. workers: how many at once.
+    executors: run each task in a process of its own, in turn. workers: how many at once.
     cpus: to pin them to, by worker; none: not pinned.
     control_host: the address of this machine that they reach.
     facts: for the record of a run.
     """
 
-    executor: Executor
+    executors: Sequence[Executor]
     workers: int
     cpus: Sequence[int] = ()
     control_host: str = "127.0.0.1"
@@ -58,7 +57,7 @@ def local(workers: int, cpus: Sequence[int] = ()) -> Iterator[Engine]:
         with watch.blocked():
             # Each of these has a process started, as none is idle yet.
             wait([executor.submit(_load) for _ in range(workers)])
-        yield Engine(executor, workers, tuple(cpus), facts=facts)
+        yield Engine((executor,), workers, tuple(cpus), facts=facts)
     except BaseException:
         # A worker in the middle of a point would be waited for.
         for each in set(multiprocessing.active_children()) - others:
@@ -102,18 +101,7 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
         executors = [client.get_executor(pure=False, workers=[each], allow_other_workers=False) for each in used]
         host = control_host or _address_towards(scheduler)
         facts = {"kind": "dask", "scheduler": scheduler, "workers": len(used), "addresses": used, "control_host": host}
-        yield Engine(_InTurn(executors), len(used), (), host, facts)
-
-
-class _InTurn(Executor):
-    """Gives each task to the next of several executors."""
-
-    def __init__(self, executors: Sequence[Executor]) -> None:
-        self._executors = executors
-        self._next = count()
-
-    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._executors[next(self._next) % len(self._executors)].submit(call, *args, **kwargs)
+        yield Engine(executors, len(used), (), host, facts)
 
 
 def _address_towards(scheduler: str) -> str:
