@@ -117,11 +117,9 @@ class Watch:
 
             def begin() -> None:
                 try:
-                    sample.begin()
+                    stack.enter_context(sample)
                 except (BenchError, OSError) as error:
                     failed.append(error)
-                else:
-                    stack.push(sample)
 
             def at_start(seconds: float) -> None:
                 if not warmup:

@@ -64,6 +64,12 @@ class Counter:
             counted[role] = count / seconds
         return counted
 
+    def kill(self) -> None:
+        """End the count without a result."""
+        for perf in self._perf.values():
+            perf.kill()
+            perf.communicate()
+
 
 def _command(event: str) -> list[str]:
     return ["perf", "stat", "-x,", "-e", event]

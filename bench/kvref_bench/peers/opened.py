@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 RELOAD_SECONDS: Final = 15.0
-POLL: Final = 0.02
 # Numbers of `stats` that are no counters.
 NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 
@@ -158,26 +156,12 @@ class OpenPeer:
         if self._reload is not None and plugin is None:
             self._reload()
         wire.wait(address)
-        self._until(lambda: self._check(address, f"@@{table.mapping}{tables.delimiter()}", table))
-
-    def _until(self, check: Callable[[], None]) -> None:
         # A server reads its configuration some time after the request.
-        deadline = time.monotonic() + RELOAD_SECONDS
-        while True:
-            try:
-                return check()
-            except BenchError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(POLL)
-
-    def _check_mapping(self, address: str, table: Table) -> None:
-        if wire.get(address, f"@@{table.mapping}".encode()) is None:
-            raise BenchError(f"{self._known.name} does not know the mapping {table.mapping}: look into its log")
+        wire.until(lambda: self._check(address, f"@@{table.mapping}{tables.delimiter()}", table), RELOAD_SECONDS)
 
     def _check(self, address: str, before: str, table: Table) -> None:
-        if before:
-            self._check_mapping(address, table)
+        if before and wire.get(address, f"@@{table.mapping}".encode()) is None:
+            raise BenchError(f"{self._known.name} does not know the mapping {table.mapping}: look into its log")
         for key, value in islice(rows(table), 1):
             word = before.encode() + key
             if (got := wire.get(address, word)) != value:

@@ -110,7 +110,7 @@ def check_processors(pids: Iterable[int], cpus: frozenset[int]) -> None:
 
 
 class Sampling:
-    """One sample; `begin` and `end` are the moments between which it counts, or the block of a `with`.
+    """One sample, which counts during the block of a `with`.
 
     running: processes of the server by role, each with its children. counters: reads those of the server.
     events: what `perf stat` counts in the processes meanwhile; "": nothing.
@@ -126,29 +126,24 @@ class Sampling:
         self.resources: list[Resource] = []
         self._running = running
         self._counters = counters
-        self._before: tuple[dict[str, int], dict[str, Resource]] | None = None
         self._used: dict[str, float] = {}
         self._events = events
         self._counter: Counter | None = None
         self._counted: dict[str, float] | None = None
 
-    def begin(self) -> None:
-        """Take the first numbers."""
+    def __enter__(self) -> Self:
         # The counters first: these are compared with what was sent since this moment.
         self._before = (self._counters(), self._read())
         if self._events:
             several = {role: [each.pid for each in tree([pid])] for role, pid in self._running.items()}
             self._counter = Counter(several, self._events)
+        return self
 
-    def end(self) -> ServerSample:
-        """Read the final counters; a second call returns the same sample.
-
-        Raises:
-            BenchError: the server no longer returns its counters, or a process ended while its events were counted.
-        """
-        if self.sample is not None:
-            return self.sample
-        assert self._before is not None, "begin() comes first"
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is not None:
+            if self._counter is not None:
+                self._counter.kill()
+            return
         if self._counter is not None:
             self._counted = self._counter.stop()
         counters, first = self._before
@@ -165,7 +160,6 @@ class Sampling:
         self._used = {late.role: late.user + late.system - early.user - early.system for early, late in both}
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
         self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]}, seconds)
-        return self.sample
 
     def used(self) -> dict[str, float]:
         """Return the CPU seconds in between, by role."""
@@ -174,14 +168,6 @@ class Sampling:
     def counted(self) -> dict[str, float] | None:
         """Return the events of each second in between, by role; None: they were not counted."""
         return self._counted
-
-    def __enter__(self) -> Self:
-        self.begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.end()
 
     def _read(self) -> dict[str, Resource]:
         found = {}

@@ -13,12 +13,12 @@ from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 STEP_SECONDS: Final = 30.0
 ANSWER_SECONDS: Final = 20.0  # a plugin that was loaded takes about one
 BATCH: Final = 500
-POLL: Final = 0.05
+POLL: Final = 0.02
 # Bytes read of one line.
 _MAX_LINE: Final = 8192
 # A length of seven digits is below 10 MB.
@@ -191,13 +191,21 @@ def delete(address: str, keys: Sequence[bytes]) -> None:
 
 def wait(address: str) -> None:
     """Wait until it answers. Raises BenchError after ANSWER_SECONDS."""
-    deadline = time.monotonic() + ANSWER_SECONDS
+    try:
+        until(lambda: version(address), ANSWER_SECONDS)
+    except BenchError as error:
+        raise BenchError(f"{address} does not answer within {ANSWER_SECONDS:g} s: {error}") from error
+
+
+def until(check: Callable[[], object], seconds: float) -> None:
+    """Repeat a check that raises BenchError until it does not; raises the last one after so many seconds."""
+    deadline = time.monotonic() + seconds
     while True:
         try:
-            version(address)
-        except BenchError as error:
+            check()
+        except BenchError:
             if time.monotonic() > deadline:
-                raise BenchError(f"{address} does not answer within {ANSWER_SECONDS:g} s: {error}") from error
+                raise
             time.sleep(POLL)
         else:
             return
