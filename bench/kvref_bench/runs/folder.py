@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, gates, tables
-from kvref_bench.runs.tables import Place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,12 +113,12 @@ class RunWriter:
         Returns:
             Why it is not valid; nothing where it is.
         """
-        place = Place(self._document["run_id"], len(self._rows))
+        place = {"run_id": self._document["run_id"], "point_id": len(self._rows)}
         reasons = gates.judge(point)
         row = tables.point_row(place, self._document["scenario"]["name"], point, reasons)
-        self._keep_unexpected(place, point)
-        self._write("hist", tables.hist_rows(place, point.merged), place)
-        self._write("points", [row], place)  # last: a point that is in `points` is whole
+        self._keep_unexpected(point)
+        self._write("hist", tables.hist_rows(place, point.merged))
+        self._write("points", [row])  # last: a point that is in `points` is whole
         self._rows.append(row)
         return reasons
 
@@ -150,13 +149,13 @@ class RunWriter:
             self.folder.rmdir()
         self._closed = True
 
-    def _write(self, name: str, rows: list[tables.Row], place: Place) -> None:
-        path = self.folder / PARTS / f"{place.point_id:05d}-{name}.parquet"
+    def _write(self, name: str, rows: list[tables.Row]) -> None:
+        path = self.folder / PARTS / f"{len(self._rows):05d}-{name}.parquet"
         draft = path.with_suffix(".draft")
         _write(draft, tables.table(name, rows))
         draft.replace(path)
 
-    def _keep_unexpected(self, place: Place, point: Point) -> None:
+    def _keep_unexpected(self, point: Point) -> None:
         found = [(result.worker, *exchange) for result in point.results for exchange in result.unexpected]
         recorded = found[: max(MAX_UNEXPECTED - self._recorded, 1)]  # of each point at least one
         if not recorded:
@@ -165,7 +164,7 @@ class RunWriter:
         with (self.folder / ERRORS).open("a", encoding="utf-8") as file:
             for worker, request, reply in recorded:
                 texts = {"request": request.decode("latin-1"), "reply": reply.decode("latin-1")}
-                file.write(json.dumps({"point_id": place.point_id, "worker": worker, **texts}) + "\n")
+                file.write(json.dumps({"point_id": len(self._rows), "worker": worker, **texts}) + "\n")
 
     def _warnings(self) -> list[str]:
         factors = sorted({key for row in self._rows for key in row if key.startswith(tables.FACTOR)})

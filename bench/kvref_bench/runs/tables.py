@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -49,13 +49,6 @@ SCHEMAS: Final = {"points": POINTS, "hist": HIST}
 Row = dict[str, Any]
 
 
-class Place(NamedTuple):
-    """Where a point belongs."""
-
-    run_id: str
-    point_id: int
-
-
 def latencies(bins: Mapping[int, int], prefix: str = "") -> Row:
     """Return the percentiles, the maximum and the mean of a histogram, ns; None where nothing was answered."""
     shares = {**QUANTILES, "max": 1.0}
@@ -65,15 +58,15 @@ def latencies(bins: Mapping[int, int], prefix: str = "") -> Row:
     return row
 
 
-def point_row(place: Place, scenario: str, point: Point, reasons: list[str]) -> Row:
+def point_row(place: Row, scenario: str, point: Point, reasons: list[str]) -> Row:
     """Return the row of `points`.
 
-    reasons: why the point must not be used; none: it is valid.
+    place: `run_id` and `point_id`. reasons: why the point must not be used; none: it is valid.
     """
     results, merged = point.results, point.merged
     ops, lag = merged.ops, merged.bins("lag")
     return {
-        **place._asdict(),
+        **place,
         "scenario": scenario,
         **{name: getattr(point, name) for name in OF_POINT},
         **{name: getattr(point.work, name) for name in OF_WORK},
@@ -125,11 +118,11 @@ def busiest(point: Point) -> float:
     return max(shares, default=0.0)
 
 
-def hist_rows(place: Place, merged: Merged) -> list[Row]:
+def hist_rows(place: Row, merged: Merged) -> list[Row]:
     """Return the rows of `hist`: of each second, verb, outcome and clock the bins that are not empty."""
     return [
         {
-            **place._asdict(),
+            **place,
             "second": cell.second,
             "verb": cell.kind.verb,
             "outcome": cell.kind.outcome,
