@@ -20,7 +20,7 @@ class Keys:
     """The keys of a point, numbered 0 to count - 1.
 
     count: how many there are in the table when the point begins.
-    shape: `int`: the number itself, from 1 on; `text`: letters and digits made from the number and `seed`.
+    shape: `int`: the number itself, from 1 on; `text`: letters and digits made from the number.
     length: bytes of a text key, 8 to 250.
     distribution: how a session draws them; `own`: each session walks keys that no other has, from `count` on, which
         are not there yet.

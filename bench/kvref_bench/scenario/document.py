@@ -266,7 +266,7 @@ def _keys(drawn: Document, of_table: Document, where: str, folder: Path) -> Keys
         raise BenchError(f"{where}: table.keys: it has no count")
     if "file" in both and "distribution" not in both:
         both["distribution"] = "file"
-    known = PARAMETERS[both.get("distribution", "uniform")]
+    known = PARAMETERS.get(both.get("distribution", "uniform"), {})
     for name in both.get("parameters", {}):
         if name not in known:
             possible = ", ".join(known) or "none"

@@ -21,7 +21,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.workload.trace import positions, read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-SEED: Final = 0
 SHORTEST: Final = 8
 LONGEST: Final = 250
 # Eight letters and digits name 36**8 numbers, a little more than 2**41. No capitals: a column's collation may hold `a`
@@ -40,24 +39,17 @@ PAIRS: Final = tuple(high + low for high in DIGITS for low in DIGITS)
 LIMIT: Final = 1 << 41
 MIX: Final = 0x9E3779B97F5 | 1
 
-PARAMETERS: Final[dict[str, dict[str, float]]] = {
-    "uniform": {},
-    "sequential": {},
-    "zipf": {"theta": 0.99},
-    "file": {},
-    "trace": {},
-    "own": {},
-}
-"""Each distribution's parameters with what they are when a scenario does not say.
+PARAMETERS: Final[dict[str, dict[str, float]]] = {"zipf": {"theta": 0.99}}
+"""A distribution's parameters with what they are when a scenario does not say.
 
 theta: of zipf, more than 0, 0.99 as in YCSB.
 """
 
 
-def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
+def key(keys: Keys, number: int) -> bytes:
     """Return the name of a number, always the same and never that of another number.
 
-    number: 0 to 2**41 - 1. seed: another one gives other names; a table has those of the default.
+    number: 0 to 2**41 - 1.
     """
     if keys.file is not None:
         lines = listed(keys)
@@ -65,7 +57,7 @@ def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
     if keys.shape == "int":
         return b"%d" % (number + 1)
     # An odd factor permutes the numbers below a power of two.
-    left = (number ^ seed) * MIX % LIMIT
+    left = number * MIX % LIMIT
     left, fourth = divmod(left ^ left >> 20, 1296)
     left, third = divmod(left, 1296)
     first, second = divmod(left, 1296)
@@ -105,8 +97,10 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
     if keys.distribution in ("sequential", "file"):
         start = worker * amount + first
         places = (start + np.arange(amount, dtype=np.int64)) % count
+    elif keys.distribution == "zipf":
+        places = zipf(generator, count, (PARAMETERS["zipf"] | keys.parameters)["theta"], amount)
     else:
-        places = DRAWN[keys.distribution](generator, count, PARAMETERS[keys.distribution] | keys.parameters, amount)
+        places = generator.integers(0, count, amount, dtype=np.int64)
     if keys.missing:
         beyond = -(-keys.count // every)
         places = np.where(generator.random(amount) < keys.missing, places + beyond, places)
@@ -133,21 +127,13 @@ def listed(keys: Keys) -> tuple[bytes, ...]:
     return read_trace(keys.file).keys if keys.distribution == "trace" else read_file(keys.file)
 
 
-def uniform(generator: Generator, count: int, _: dict[str, float], amount: int) -> Numbers:
-    """Draw each key as often as any other."""
-    return generator.integers(0, count, amount, dtype=np.int64)
-
-
-def zipf(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
+def zipf(generator: Generator, count: int, theta: float, amount: int) -> Numbers:
     """Draw few keys often, and scatter these over all numbers: neighbours share a page of the table."""
     step = int(count * 0.6180339887) | 1
     while gcd(step, count) > 1:
         step += 2
-    scattered: Numbers = ranks(generator, count, given["theta"], amount) * step % count
+    scattered: Numbers = ranks(generator, count, theta, amount) * step % count
     return scattered
-
-
-DRAWN: Final[dict[str, Callable[[Generator, int, dict[str, float], int], Numbers]]] = {"uniform": uniform, "zipf": zipf}
 
 
 def ranks(generator: Generator, count: int, theta: float, amount: int) -> Numbers:

@@ -47,7 +47,6 @@ def test_names_stay_what_they_are() -> None:
         b"qhx39vv065fe",
         b"r3lebjau125e",
     ]
-    assert key(Keys(9, length=12), 1, seed=7) != key(Keys(9, length=12), 1)
 
 
 def test_int_keys_begin_at_one() -> None:
