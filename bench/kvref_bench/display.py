@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from kvref_bench.load.channel import Progress
+    from kvref_bench.load.records import Progress
     from kvref_bench.order import Turn
     from kvref_bench.runs.records import Point
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kvref_bench.display import Screen
-    from kvref_bench.load.channel import Progress
+    from kvref_bench.load.records import Progress
     from kvref_bench.peers.processes import Sampling
 
 

@@ -34,7 +34,7 @@ from kvref_bench.workload.values import value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_bench.load.channel import Channel
+    from kvref_bench.load.clock import Channel
     from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Task
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import worker
-from kvref_bench.load.channel import PATIENCE, Progress
+from kvref_bench.load.clock import PATIENCE
+from kvref_bench.load.records import Progress
 from kvref_bench.load.work import Task
 
 if TYPE_CHECKING:

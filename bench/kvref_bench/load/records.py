@@ -137,6 +137,18 @@ class WorkerResult:
     stopped: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One second of one worker: operations, answers that are not allowed, latencies in ns."""
+
+    worker: int
+    second: int
+    operations: int
+    errors: int
+    p50: int
+    p99: int
+
+
 class Recorder:
     """Counts of operations by kind, second and duration.
 

@@ -13,8 +13,7 @@ import uvloop
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import null
-from kvref_bench.load.channel import Channel
-from kvref_bench.load.clock import run_clock
+from kvref_bench.load.clock import Channel, run_clock
 from kvref_bench.load.records import TIMINGS, Recorder, WorkerResult
 from kvref_bench.load.session import Crowd, Scheduled, ScheduledSession, Session, moments
 

@@ -29,9 +29,8 @@ from .pieces import server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_bench.load.channel import Progress
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.records import WorkerResult
+    from kvref_bench.load.records import Progress, WorkerResult
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 

@@ -15,9 +15,8 @@ from kvref_bench.load.work import Clock, Keys, Values, Work
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_bench.load.channel import Progress
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.records import Timing, WorkerResult
+    from kvref_bench.load.records import Progress, Timing, WorkerResult
 
 WORK = Work(Keys(1000), Values(), {"get": 1.0}, protocol="null", sessions=4)
 

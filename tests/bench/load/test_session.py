@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from kvref_bench.load.channel import Channel
+    from kvref_bench.load.clock import Channel
     from kvref_bench.load.records import WorkerResult
 
 KINDS = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
