@@ -130,19 +130,25 @@ def load(address: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
     with link(address) as to:
         left, done = iter(rows), 0
         while batch := list(islice(left, BATCH)):
-            if refused := _store(to, b"set", batch):
+            if refused := _ask_all(to, b"set", batch):
                 raise BenchError(f"{refused[0][1]}: it cannot be loaded")
             done += len(batch)
             yield done
 
 
-def _store(to: Link, verb: bytes, batch: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, str]]:
-    """Send rows in one write; return those that are refused, each with words for it."""
-    to.socket.sendall(b"".join(b"%b %b 0 0 %d\r\n%b\r\n" % (verb, key, len(value), value) for key, value in batch))
+def _ask_all(
+    to: Link, verb: bytes, batch: Sequence[tuple[bytes, bytes]], allowed: tuple[bytes, ...] = (b"STORED",)
+) -> list[tuple[bytes, str]]:
+    """Send a command for each key and value in one write; return keys whose reply is not allowed, with words for it."""
+    if verb == b"delete":
+        commands = [b"delete %b\r\n" % key for key, _ in batch]
+    else:
+        commands = [b"%b %b 0 0 %d\r\n%b\r\n" % (verb, key, len(value), value) for key, value in batch]
+    to.socket.sendall(b"".join(commands))
     refused = []
     for key, _ in batch:
         reply = to.line()
-        if reply != b"STORED":
+        if reply not in allowed:
             refused.append((key, f"{to.address} answers `{verb.decode()} {key.decode('latin-1')}` with {reply!r}"))
     return refused
 
@@ -163,7 +169,7 @@ def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -
             batch = rows[at : at + BATCH]
             # Of a connection that ends it is unknown which rows are stored.
             added.extend(key for key, _ in batch)
-            refused = _store(to, b"add", batch)
+            refused = _ask_all(to, b"add", batch)
             for key, _ in refused:
                 added.remove(key)
             if refused:
@@ -176,17 +182,13 @@ def delete(address: str, keys: Sequence[bytes]) -> None:
     Raises:
         BenchError: the server refuses to delete one; the others are deleted.
     """
-    refused = ""
+    refused = []
     with link(address) as to:
         for at in range(0, len(keys), BATCH):
-            batch = keys[at : at + BATCH]
-            to.socket.sendall(b"".join(b"delete %b\r\n" % key for key in batch))
-            for key in batch:
-                reply = to.line()
-                if reply not in (b"DELETED", b"NOT_FOUND"):
-                    refused = refused or f"{address} answers `delete {key.decode('latin-1')}` with {reply!r}"
+            batch = [(key, b"") for key in keys[at : at + BATCH]]
+            refused += _ask_all(to, b"delete", batch, (b"DELETED", b"NOT_FOUND"))
     if refused:
-        raise BenchError(refused)
+        raise BenchError(refused[0][1])
 
 
 def wait(address: str) -> None:
