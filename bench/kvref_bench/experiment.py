@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvref.errors import cause_of
 from kvref_bench import lag, peers
-from kvref_bench.ceiling import Ceilings, a_second
+from kvref_bench.ceiling import Ceilings
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator, engine
 from kvref_bench.load.work import Clock
-from kvref_bench.order import Left, arrange, estimate
+from kvref_bench.order import arrange, estimate, left_out
 from kvref_bench.runs import document
 from kvref_bench.runs.folder import RunWriter
 from kvref_bench.runs.records import Point, ServerSample
@@ -236,7 +236,7 @@ class Experiment:
                 self._settings.pop(name, None)
                 _must_answer(peer, error)
                 for series in dict.fromkeys(turn.series.name for turn in each.turns if turn.server == name):
-                    self._leave(Left(series, name, each.settings, str(error)))
+                    self._leave(left_out(series, name, each.settings, str(error)))
         return ready
 
     def _prepare(self, name: str) -> None:
@@ -249,7 +249,7 @@ class Experiment:
         if turn.share is not None:
             if not self._closed[line]:
                 why = f"open loop of {turn.sessions} sessions: the closed one has no point"
-                self._leave(Left(turn.series.name, turn.server, turn.settings, why))
+                self._leave(left_out(turn.series.name, turn.server, turn.settings, why))
                 return
             rate = turn.share * median(self._closed[line])
         if self._scenario.fresh and turn.server not in self._clean:
@@ -267,12 +267,11 @@ class Experiment:
                 self._measured += 1
         except (BenchError, OSError) as error:
             _must_answer(peer, error)
-            self._leave(
-                Left(turn.series.name, turn.server, turn.settings, f"{turn.sessions} sessions: {cause_of(error)}")
-            )
+            why = f"{turn.sessions} sessions: {cause_of(error)}"
+            self._leave(left_out(turn.series.name, turn.server, turn.settings, why))
             return
         if rate is None:
-            self._closed[line].append(a_second(point.results))
+            self._closed[line].append(point.merged.per_second)
         gone = next((each.stopped for each in point.results if each.stopped), None)
         if gone is not None:
             _must_answer(peer, BenchError(f"{turn.server}: {gone}"))
@@ -299,9 +298,7 @@ class Experiment:
         # memcached has no mappings; the keys are the same.
         return work if self._peers[turn.server].has_tables else replace(work, route="none", mapping="")
 
-    def _leave(self, left: Left) -> None:
-        text = f"left out: {left.series} on {left.server}" + "".join(f" {k}={v}" for k, v in left.settings.items())
-        text += f": {left.reason}"
+    def _leave(self, text: str) -> None:
         if text not in self._left:
             self._left[text] = None
             self._display.note(text)

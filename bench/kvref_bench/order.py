@@ -49,20 +49,16 @@ class Round:
         return tuple(dict.fromkeys(turn.server for turn in self.turns))
 
 
-class Left(NamedTuple):
-    """What is not measured, and why."""
-
-    series: str
-    server: str
-    settings: Settings
-    reason: str
+def left_out(series: str, server: str, settings: Settings, reason: str) -> str:
+    """Return in words what is not measured, and why."""
+    return f"left out: {series} on {server}{''.join(f' {name}={value}' for name, value in settings.items())}: {reason}"
 
 
 class Order(NamedTuple):
     """All rounds of a run, closed loop first, and what is left out from the beginning."""
 
     rounds: tuple[Round, ...]
-    left: tuple[Left, ...]
+    left: tuple[str, ...]
 
     @property
     def points(self) -> int:
@@ -77,17 +73,17 @@ def arrange(scenario: Scenario, peers: Sequence[Peer], settable: frozenset[str])
         peers: the servers, in the order of the first repetition.
         settable: names of those that can be started with settings; the others are measured once, as they are.
     """
-    left: list[Left] = []
+    left: list[str] = []
     lines: list[tuple[Series, Peer, tuple[Settings, ...]]] = []
     for series, peer in product(scenario.series, peers):
         reason = _unfit(scenario, series, peer)
         if reason is not None:
-            left.append(Left(series.name, peer.name, {}, reason))
+            left.append(left_out(series.name, peer.name, {}, reason))
             continue
         wanted = combinations(scenario, series)
         if peer.name not in settable and wanted != ({},):
             why = "it cannot be started with settings; measured once, as it is"
-            left += [Left(series.name, peer.name, each, why) for each in wanted]
+            left += [left_out(series.name, peer.name, each, why) for each in wanted]
             wanted = ({},)
         lines.append((series, peer, wanted))
     shares: tuple[tuple[float | None, ...], ...] = ((None,), scenario.rates)

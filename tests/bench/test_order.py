@@ -46,21 +46,20 @@ def test_what_a_server_cannot_do_is_reported() -> None:
     assert {(turn.series.name, turn.settings.get(BATCH)) for each in order.rounds for turn in each.turns} == {
         ("get", None)
     }
-    reported = [(left.series, left.settings, left.reason) for left in order.left]
     as_it_is = "it cannot be started with settings; measured once, as it is"
-    assert reported == [
-        ("get", {BATCH: 1}, as_it_is),
-        ("get", {BATCH: 10}, as_it_is),
-        ("select", {}, "no SQL server is known behind it: give --sql mysql://..."),
-    ]
+    assert order.left == (
+        f"left out: get on native {BATCH}=1: {as_it_is}",
+        f"left out: get on native {BATCH}=10: {as_it_is}",
+        "left out: select on native: no SQL server is known behind it: give --sql mysql://...",
+    )
 
 
 def test_series_of_tables_and_of_commits_need_one() -> None:
     series = (replace(SCENARIO.series[0], needs_table=True),)
     [left] = arrange(replace(SCENARIO, series=series), [NATIVE], frozenset()).left
-    assert left.reason == "native memcached has no table"
+    assert left == "left out: get on native: native memcached has no table"
     [left] = arrange(replace(SCENARIO, kind="lag", series=SCENARIO.series[:1]), [NATIVE], frozenset()).left
-    assert left.reason == "what SQL sees is not known: give --sql"
+    assert left == "left out: get on native: what SQL sees is not known: give --sql"
     sql = replace(PLUGIN, address=None)
     [left] = arrange(replace(SCENARIO, series=SCENARIO.series[:1]), [sql], frozenset()).left
-    assert left.reason == "it has no memcached address"
+    assert left == "left out: get on plugin: it has no memcached address"
