@@ -10,10 +10,10 @@ from kvref_bench.load.work import Clock
 from kvref_bench.runs.records import Merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.records import Timing, WorkerResult
+    from kvref_bench.load.records import Timing
     from kvref_bench.load.work import Work
     from kvref_bench.watch import Watch
 
@@ -49,9 +49,9 @@ class Ceilings:
             if self._watch.stopping():
                 return
             with null.responder(shape, self._engine.control_host) as address:
-                results = coordinator.measure(address, shape, self._clock, self._engine, self._watch)
-                rate = a_second(results)
-                facts = {**_facts(shape), "operations_per_second": rate, "cpu_us_per_operation": _cpu(results)}
+                merged = Merged.of(coordinator.measure(address, shape, self._clock, self._engine, self._watch))
+                rate, cpu = merged.per_second, merged.usage.cpu / merged.ops * 1e6 if merged.ops else None
+                facts = {**_facts(shape), "operations_per_second": rate, "cpu_us_per_operation": cpu}
                 if not self.facts and rate:
                     half = replace(self._clock, rate=rate / 2)
                     lagging = coordinator.measure(address, shape, half, self._engine, self._watch)
@@ -59,17 +59,6 @@ class Ceilings:
                         facts[f"{timing}_p99_ns_at_half"] = histogram.quantile(Merged.of(lagging).bins(timing), 0.99)
             self._known[_name(shape)] = rate
             self.facts.append(facts)
-
-
-def a_second(results: Sequence[WorkerResult]) -> float:
-    """Return what all workers answered together in a second; 0 where nothing was measured."""
-    merged = Merged.of(results)
-    return merged.ops / merged.seconds if merged.seconds else 0.0
-
-
-def _cpu(results: Sequence[WorkerResult]) -> float | None:
-    done = Merged.of(results).ops
-    return sum(each.usage.user + each.usage.system for each in results) / done * 1e6 if done else None
 
 
 def _shape(work: Work) -> Work:

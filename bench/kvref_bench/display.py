@@ -87,7 +87,7 @@ class Screen:
         counts = merged.bins("service" if point.rate is None else "intended")
         took = _latencies(histogram.quantile(counts, 0.5), histogram.quantile(counts, 0.99))
         errors = sum(each.errors for each in point.results)
-        text = f"{self._turn}: {merged.ops / (merged.seconds or 1):,.0f} op/s, {took}"
+        text = f"{self._turn}: {merged.per_second:,.0f} op/s, {took}"
         text += f", {errors} errors" if errors else ""
         self.note(text + (f"; not valid: {'; '.join(reasons)}" if reasons else ""))
 

@@ -129,7 +129,7 @@ def _described(mix: str, point: Point) -> dict[str, Any]:
     return {
         "commands": mix,
         "depth": point.work.depth,
-        "operations_per_second": round(merged.ops / (merged.seconds or 1.0), 1),
+        "operations_per_second": round(merged.per_second, 1),
         "latency_ms": {name: None if each is None else round(each / 1e6, 4) for name, each in took.items()},
         "valid": not reasons,
         "reasons": reasons,

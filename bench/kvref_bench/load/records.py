@@ -109,6 +109,11 @@ class Usage:
     system: float = 0.0
     rss: int = 0
 
+    @property
+    def cpu(self) -> float:
+        """Return the CPU seconds."""
+        return self.user + self.system
+
 
 @dataclass(slots=True)
 class WorkerResult:

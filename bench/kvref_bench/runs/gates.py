@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.runs.records import percentile
-from kvref_bench.runs.tables import busiest, client_cpu
+from kvref_bench.runs.tables import busiest
 
 if TYPE_CHECKING:
     from kvref_bench.runs.records import Point
@@ -204,8 +204,8 @@ def others(point: Point) -> str | None:
     seconds = (last.time - first.time) / 1e9
     if seconds <= 0 or not point.merged.seconds:
         return None
-    clients = sum(client_cpu(point)) / point.merged.seconds
-    rest = (last.user + last.system - first.user - first.system - used.user - used.system) / seconds - clients
+    clients = point.merged.usage.cpu / point.merged.seconds
+    rest = (last.user + last.system - first.user - first.system - used.cpu) / seconds - clients
     if rest <= OTHERS:
         return None
     return f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"

@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvref_bench.load.histogram import quantile
+from kvref_bench.load.records import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kvref_bench.load.records import Cell, Timing, Usage, WorkerResult
+    from kvref_bench.load.records import Cell, Timing, WorkerResult
     from kvref_bench.load.work import Work
 
 
@@ -56,6 +57,13 @@ class ServerSample:
     usage: Usage | None
     counters: dict[str, int] = field(default_factory=dict)
     seconds: float | None = None
+
+    def scale(self, seconds: float) -> float:
+        """Return the factor from the usage to that of the measured time.
+
+        What it used before the first reading was no less; after the end it does nothing.
+        """
+        return max(1.0, seconds / self.seconds) if self.seconds else 1.0
 
 
 @dataclass(slots=True)
@@ -116,11 +124,12 @@ SLACK: Final = 0.02
 class Merged:
     """All workers of a point as one.
 
-    cells: counts by bin. seconds: the measured time, of the worker that took longest.
+    cells: counts by bin. seconds: the measured time, of the worker that took longest. usage: of all together.
     """
 
     cells: Mapping[Cell, Mapping[int, int]]
     seconds: float
+    usage: Usage
 
     @classmethod
     def of(cls, results: Iterable[WorkerResult]) -> Merged:
@@ -130,7 +139,11 @@ class Merged:
         for result in results:
             for cell, bins in result.histograms.items():
                 cells.setdefault(cell, Counter()).update(bins)
-        return cls(cells, max((result.seconds for result in results), default=0.0))
+        used = [result.usage for result in results]
+        usage = Usage(
+            sum(each.user for each in used), sum(each.system for each in used), sum(each.rss for each in used)
+        )
+        return cls(cells, max((result.seconds for result in results), default=0.0), usage)
 
     def bins(self, timing: Timing) -> dict[int, int]:
         """Return the counts by bin of what was answered without an error."""
@@ -153,6 +166,11 @@ class Merged:
     def ops(self) -> int:
         """Operations that were answered without an error."""
         return sum(count for (_, outcome), count in self.outcomes.items() if _is_answer(outcome))
+
+    @property
+    def per_second(self) -> float:
+        """Operations that all workers together answered in a second; 0 where nothing was measured."""
+        return self.ops / self.seconds if self.seconds else 0.0
 
     def outcome(self, word: str) -> int:
         """Count the operations that ended so."""

@@ -14,6 +14,7 @@ from kvref_bench.runs.records import percentile
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kvref_bench.load.records import Usage
     from kvref_bench.runs.records import Merged, Point
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -79,11 +80,11 @@ def point_row(place: Row, scenario: str, point: Point, reasons: list[str]) -> Ro
         "hits": merged.outcome("hit"),
         "misses": merged.outcome("miss"),
         **{name: sum(getattr(each, name) for each in results) for name in ("errors", "skipped")},
-        "qps": ops / merged.seconds if merged.seconds else 0.0,
+        "qps": merged.per_second,
         **latencies(merged.bins("service")),
         **latencies(merged.bins("intended"), "intended_"),
         "lag_p99": percentile(lag, 0.99),
-        **_usage("client", *client_cpu(point), sum(each.usage.rss for each in results), ops),
+        **_usage("client", merged.usage, ops),
         "client_busiest": busiest(point),
         **_usage_of_server(point),
         "counters": json.dumps(point.sample.counters, sort_keys=True),
@@ -93,28 +94,22 @@ def point_row(place: Row, scenario: str, point: Point, reasons: list[str]) -> Ro
     }
 
 
-def _usage(of: str, user: float, system: float, rss: int, ops: int) -> Row:
-    figures = {"cpu_user": user, "cpu_sys": system, "cpu_us_per_op": 1e6 * (user + system) / ops if ops else None}
-    return {f"{of}_{name}": figure for name, figure in {**figures, "rss": rss}.items()}
+def _usage(of: str, usage: Usage, ops: int, scale: float = 1.0) -> Row:
+    figures: Row = {"cpu_user": usage.user * scale, "cpu_sys": usage.system * scale, "rss": usage.rss}
+    figures["cpu_us_per_op"] = 1e6 * usage.cpu * scale / ops if ops else None
+    return {f"{of}_{name}": figure for name, figure in figures.items()}
 
 
 def _usage_of_server(point: Point) -> Row:
-    usage, known, merged = point.sample.usage, point.sample.seconds, point.merged
-    if usage is None:
+    sample, merged = point.sample, point.merged
+    if sample.usage is None:
         return {}
-    # What it used before the first reading was no less; after the end it does nothing.
-    whole = max(1.0, merged.seconds / known) if known else 1.0
-    return _usage("server", usage.user * whole, usage.system * whole, usage.rss, merged.ops)
-
-
-def client_cpu(point: Point) -> tuple[float, float]:
-    """Return the CPU seconds of all workers, of user and system."""
-    return sum(each.usage.user for each in point.results), sum(each.usage.system for each in point.results)
+    return _usage("server", sample.usage, merged.ops, sample.scale(merged.seconds))
 
 
 def busiest(point: Point) -> float:
     """Return the share of a core that the busiest worker used."""
-    shares = ((each.usage.user + each.usage.system) / each.seconds for each in point.results if each.seconds)
+    shares = (each.usage.cpu / each.seconds for each in point.results if each.seconds)
     return max(shares, default=0.0)
 
 

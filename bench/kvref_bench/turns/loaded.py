@@ -89,13 +89,10 @@ def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, p
     with watch.sampling(sampling, clock.warmup):
         results = coordinator.measure(address, work, clock, engine, watch)
     merged = answered(name, results)
-    known = sampling.sample.seconds if sampling.sample else None
-    # What it used before the first reading was no less; after the end it does nothing.
-    whole = max(1.0, merged.seconds / known) if known else 1.0
-    used = {process: each * whole for process, each in sampling.used().items()}
-    cpu = sum(each.usage.user + each.usage.system for each in results)
+    scale = sampling.sample.scale(merged.seconds) if sampling.sample else 1.0
+    used = {process: each * scale for process, each in sampling.used().items()}
     p99 = (percentile(merged.bins("service"), 0.99) or math.nan) / 1e3
-    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, used, p99, sampling.counted())
+    return Done.of("kvref_bench", merged.ops, merged.seconds, merged.usage.cpu, used, p99, sampling.counted())
 
 
 def sample(pids: Mapping[str, int]) -> Sampling:
