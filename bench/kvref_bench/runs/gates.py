@@ -1,6 +1,6 @@
 """What makes a point invalid, in words with both numbers. A gate marks, it hides nothing.
 
-Each gate gives its reason, or None. Limits come from the benchmark's notes on validity: a client at its limit, a wrong
+Each gate yields its reasons. Limits come from the benchmark's notes on validity: a client at its limit, a wrong
 hit rate, answers that are not allowed, counts that do not agree, a state that is not steady, sends that were late.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.runs.records import percentile
@@ -41,71 +41,65 @@ STORED: Final = ("set", "add", "replace", "append", "prepend", "cas")
 STATEMENTS: Final = "Com_stmt_execute"
 
 
-Gate = Callable[["Point"], str | None]
+Gate = Callable[["Point"], Iterator[str]]
 
 
-def stopped_early(point: Point) -> str | None:
+def stopped_early(point: Point) -> Iterator[str]:
     """A worker says why it ended before its time."""
+    if not point.results:
+        yield "no worker reported"
     # A reason is one part of a text that `; ` joins.
     reasons = sorted({each.stopped.replace(";", ",") for each in point.results if each.stopped is not None})
-    if not point.results:
-        return "no worker reported"
-    return f"stopped early: {', '.join(reasons)}" if reasons else None
+    if reasons:
+        yield f"stopped early: {', '.join(reasons)}"
 
 
-def answered(point: Point) -> str | None:
+def answered(point: Point) -> Iterator[str]:
     """Nothing was answered, or too little for percentiles."""
     if point.merged.ops == 0:
-        return "no operation was answered"
-    if point.merged.ops < FEWEST:
-        return f"too few: {point.merged.ops} operations, at least {FEWEST} for percentiles"
-    return None
+        yield "no operation was answered"
+    elif point.merged.ops < FEWEST:
+        yield f"too few: {point.merged.ops} operations, at least {FEWEST} for percentiles"
 
 
-def too_short(point: Point) -> str | None:
+def too_short(point: Point) -> Iterator[str]:
     """The clock ran for less than CPU times can resolve."""
     if point.merged.ops and point.merged.seconds < SHORTEST:
-        return f"too short: measured for {point.merged.seconds:.3f} s, at least {SHORTEST} s"
-    return None
+        yield f"too short: measured for {point.merged.seconds:.3f} s, at least {SHORTEST} s"
 
 
-def client_saturated(point: Point) -> str | None:
+def client_saturated(point: Point) -> Iterator[str]:
     """A worker used nearly a whole core; where a client library is what is measured, that is the answer."""
     share = busiest(point)
     if point.work.driver == "wire" and share > BUSIEST:
-        return f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%} (take more processes)"
-    return None
+        yield f"client saturated: a worker used {share:.0%} of a core, limit {BUSIEST:.0%} (take more processes)"
 
 
-def unexpected_replies(point: Point) -> str | None:
+def unexpected_replies(point: Point) -> Iterator[str]:
     """An answer that is not allowed came back."""
-    errors = sum(each.errors for each in point.results)
-    return f"unexpected replies: {errors} of {point.merged.ops + errors}, limit 0" if errors else None
+    if errors := sum(each.errors for each in point.results):
+        yield f"unexpected replies: {errors} of {point.merged.ops + errors}, limit 0"
 
 
-def hit_rate(point: Point) -> str | None:
+def hit_rate(point: Point) -> Iterator[str]:
     """The share of hits is another than the data and the draws must give; four standard errors are chance."""
-    expected = point.expected_hits
-    hits, misses = point.merged.outcome("hit"), point.merged.outcome("miss")
+    expected, hits, misses = point.expected_hits, point.merged.outcome("hit"), point.merged.outcome("miss")
     if expected is None or not hits + misses:
-        return None
+        return
     share = hits / (hits + misses)
     limit = HITS + 4 * math.sqrt(expected * (1 - expected) / (hits + misses))
-    if abs(share - expected) <= limit:
-        return None
-    return f"hit rate: {share:.2%} instead of {expected:.2%} (limit {limit:.2%})"
+    if abs(share - expected) > limit:
+        yield f"hit rate: {share:.2%} instead of {expected:.2%} (limit {limit:.2%})"
 
 
-def counters_disagree(point: Point) -> str | None:
+def counters_disagree(point: Point) -> Iterator[str]:
     """The server counted another number of operations, beyond what was under way and what the ends do not share."""
     ours, theirs, name = _counted(point)
-    if not theirs:  # a counter that never moves is none
-        return None
     under_way = point.work.sessions * point.work.depth * point.work.multiget
     limit = COUNTED * ours + 2 * under_way + _uncounted(point)
-    if abs(ours - theirs) <= limit:
-        return None
-    return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
+    # A counter that never moves is none.
+    if theirs and abs(ours - theirs) > limit:
+        yield f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
 
 
 def _uncounted(point: Point) -> float:
@@ -116,7 +110,7 @@ def _uncounted(point: Point) -> float:
     began = min(each.began for each in point.results)
     read = next((each.time for each in point.resources if each.role != MACHINE), None)
     apart = UNKNOWN if read is None else abs(read - began) / 1e9 + READING
-    return point.merged.ops / point.merged.seconds * apart
+    return point.merged.per_second * apart
 
 
 def _counted(point: Point) -> tuple[int, int, str]:
@@ -133,36 +127,26 @@ def _counted(point: Point) -> tuple[int, int, str]:
     )
 
 
-def gap(point: Point) -> str | None:
+def gap(point: Point) -> Iterator[str]:
     """A whole second without an answer."""
     whole = point.merged.by_second[: point.merged.whole_seconds]
     empty = [str(second) for second, (ops, errors) in enumerate(whole) if not ops + errors]
-    if not empty or not point.merged.ops:
-        return None
-    return f"gap: nothing was answered in second {', '.join(empty)} of {len(whole)}"
+    if empty and point.merged.ops:
+        yield f"gap: nothing was answered in second {', '.join(empty)} of {len(whole)}"
 
 
-def drift(point: Point) -> str | None:
-    """The last third of the seconds was faster or slower than the first."""
-    rates = _rates(point)
-    third = len(rates) // 3
-    if not third:
-        return None
-    first, last, mean = (statistics.fmean(each) for each in (rates[:third], rates[-third:], rates))
-    if abs(last - first) <= THIRDS * mean:
-        return None
-    return f"drift: {first:.0f}/s in the first third, {last:.0f}/s in the last, limit {THIRDS:.0%} of the mean"
-
-
-def uneven(point: Point) -> str | None:
-    """The seconds differ."""
+def unsteady(point: Point) -> Iterator[str]:
+    """The last third of the seconds was faster or slower than the first, or the seconds differ."""
     rates = _rates(point)
     if len(rates) < 3:
-        return None
-    variation = statistics.stdev(rates) / statistics.fmean(rates)
-    if variation <= VARIATION:
-        return None
-    return f"uneven: operations of the seconds vary by {variation:.0%} of their mean, limit {VARIATION:.0%}"
+        return
+    third = len(rates) // 3
+    first, last, mean = (statistics.fmean(each) for each in (rates[:third], rates[-third:], rates))
+    if abs(last - first) > THIRDS * mean:
+        yield f"drift: {first:.0f}/s in the first third, {last:.0f}/s in the last, limit {THIRDS:.0%} of the mean"
+    variation = statistics.stdev(rates) / mean
+    if variation > VARIATION:
+        yield f"uneven: operations of the seconds vary by {variation:.0%} of their mean, limit {VARIATION:.0%}"
 
 
 def _rates(point: Point) -> list[int]:
@@ -172,48 +156,43 @@ def _rates(point: Point) -> list[int]:
     return [ops for ops, _ in point.merged.by_second[: point.merged.whole_seconds]]
 
 
-def late(point: Point) -> str | None:
+def late(point: Point) -> Iterator[str]:
     """Requests of the open loop were sent later than they could have been: a wait for a session is not counted."""
     lag = percentile(point.merged.bins("lag"), 0.99)
-    if point.rate is None or lag is None:
-        return None
     limit = max(LAG, LAG_SHARE * (percentile(point.merged.bins("intended"), 0.5) or 0.0))
-    if lag <= limit:
-        return None
-    return f"late: 99 % were sent within {lag / 1e6:.2f} ms of the moment they could be, limit {limit / 1e6:.2f} ms"
+    if point.rate is not None and lag is not None and lag > limit:
+        yield f"late: 99 % were sent within {lag / 1e6:.2f} ms of the moment they could be, limit {limit / 1e6:.2f} ms"
 
 
-def skipped(point: Point) -> str | None:
+def skipped(point: Point) -> Iterator[str]:
     """A part of the open loop's schedule was never sent."""
     missing = sum(each.skipped for each in point.results)
     planned = point.merged.ops + missing
     # What was due in the last grain of the clock had no time.
     limit = COUNTED * planned + (point.rate or 0.0) * LAG / 1e9
-    if missing <= limit:
-        return None
-    return f"skipped: {missing} of {planned} were never sent, limit {limit:.0f} (the rate is too high)"
+    if missing > limit:
+        yield f"skipped: {missing} of {planned} were never sent, limit {limit:.0f} (the rate is too high)"
 
 
-def others(point: Point) -> str | None:
+def others(point: Point) -> Iterator[str]:
     """Other processes of the machine used CPU, by the readings with role `machine` (`runs.machine.reading`)."""
     used = point.sample.usage
     readings = [each for each in point.resources if each.role == MACHINE]
-    if len(readings) < 2 or used is None:
-        return None
+    if len(readings) < 2 or used is None or not point.merged.seconds:
+        return
     first, last = readings[0], readings[-1]
     seconds = (last.time - first.time) / 1e9
-    if seconds <= 0 or not point.merged.seconds:
-        return None
+    if seconds <= 0:
+        return
     clients = point.merged.usage.cpu / point.merged.seconds
     rest = (last.user + last.system - first.user - first.system - used.cpu) / seconds - clients
-    if rest <= OTHERS:
-        return None
-    return f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"
+    if rest > OTHERS:
+        yield f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"
 
 
 LOAD: Final[tuple[Gate, ...]] = (
-    stopped_early, answered, too_short, unexpected_replies, client_saturated, hit_rate, counters_disagree, gap, drift,
-    uneven, late, skipped, others,
+    stopped_early, answered, too_short, unexpected_replies, client_saturated, hit_rate, counters_disagree, gap,
+    unsteady, late, skipped, others,
 )  # fmt: skip
 # A lag is measured by trials, seconds apart.
 TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
@@ -222,7 +201,7 @@ BY_KIND: Final = {"load": LOAD, "lag": TRIALS}
 
 def judge(point: Point) -> list[str]:
     """Return every reason not to use a point; none: it is valid."""
-    return [reason for gate in BY_KIND[point.kind] if (reason := gate(point)) is not None]
+    return [reason for gate in BY_KIND[point.kind] for reason in gate(point)]
 
 
 def warnings(repetitions: Mapping[tuple[Any, ...], int], busy: float) -> list[str]:
