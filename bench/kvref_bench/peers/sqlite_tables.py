@@ -89,7 +89,3 @@ class SQLiteTables(Tables):
         """See `Tables`: what the file keeps, and the library that reads it here."""
         pragmas = {name: self.query(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "page_size")}
         return {f"sqlite_{name}": str(value) for name, value in pragmas.items()} | {"sqlite": sqlite3.sqlite_version}
-
-    def counters(self) -> dict[str, int]:
-        """See `Tables`: a file counts nothing."""
-        return {}

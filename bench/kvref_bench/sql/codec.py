@@ -6,6 +6,7 @@ What a server answers to each statement is seen once before the clock, so that r
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pymysql.constants import ER
@@ -15,7 +16,18 @@ from kvref_bench.load.records import Plan
 from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.sql.connection import Connections, execute, prepare, query, take_over
 from kvref_bench.sql.login import parse
-from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, reply, row, statements
+from kvref_bench.sql.packets import (
+    HEADER,
+    OK,
+    column_value,
+    framed,
+    numbers_end,
+    packet,
+    packets,
+    reply,
+    row,
+    statements,
+)
 from kvref_bench.workload.commands import GETTING, OUTCOMES, Fits, Kinds, Read, Reader, expected
 from kvref_bench.workload.exchanges import Exchanges
 from kvref_bench.workload.keys import key
@@ -167,13 +179,9 @@ class SQL:
             place = answered.end
 
     def _keys_of(self, request: bytes, verbs: tuple[str, ...]) -> list[bytes]:
-        names, place = [], 0
-        for verb in verbs:
-            each = packet(request, place)
-            assert each is not None, "an exchange has a packet for each operation"
-            names.append(self._statements[verb].key(request[place : each.end]))
-            place = each.end
-        return names
+        ends = [0, *(each.end for each in packets(request))]
+        parts = zip(verbs, pairwise(ends), strict=True)
+        return [self._statements[verb].key(request[begin:end]) for verb, (begin, end) in parts]
 
 
 def _is_right(name: bytes, rows: tuple[bytes, ...], fits: Fits) -> bool:

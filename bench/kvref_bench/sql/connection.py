@@ -14,7 +14,7 @@ from pymysql.constants import CLIENT
 
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
-from kvref_bench.sql.packets import ERROR, HEADER, PREPARE, QUERY, Reply, failure, framed, packet, reply
+from kvref_bench.sql.packets import ERROR, HEADER, PREPARE, QUERY, Reply, failure, framed, packet, packets, reply
 
 if TYPE_CHECKING:
     import socket
@@ -88,13 +88,8 @@ def _prepare(to: socket.socket, statement: Statement) -> int:
     )
     # Each of the two lists ends with an EOF packet.
     left = sum(count + 1 for count in (columns, parameters) if count)
-    place = head.end
-    while left:
-        following = packet(data, place)
-        if following is None:
-            data += _received(to)
-        else:
-            place, left = following.end, left - 1
+    while sum(1 for _ in packets(data)) <= left:
+        data += _received(to)
     return handle
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kvref_bench.load.work import Work
 
 QUERY: Final = 0x03
@@ -75,6 +78,13 @@ def packet(data: bytes, begin: int) -> Packet | None:
     return Packet(data[start:end], end) if len(data) >= end else None
 
 
+def packets(data: bytes, begin: int = 0) -> Iterator[Packet]:
+    """Yield the packets that are complete."""
+    while (found := packet(data, begin)) is not None:
+        yield found
+        begin = found.end
+
+
 def text(value: bytes) -> bytes:
     """Encode a length and as many bytes."""
     return length(len(value)) + value
@@ -111,7 +121,8 @@ def reply(data: bytes, begin: int = 0) -> Reply | None:
 
 
 def _result(data: bytes, begin: int) -> Reply | None:
-    head = packet(data, begin)
+    left = packets(data, begin)
+    head = next(left, None)
     if head is None:
         return None
     if head.payload[0] == OK:
@@ -121,24 +132,16 @@ def _result(data: bytes, begin: int) -> Reply | None:
     if head.payload[0] == ERROR:
         return Reply((), -1, head.end, error=failure(head.payload))
     columns, _ = number(head.payload, 0)
-    place = head.end
-    for _ in range(columns + 1):  # and the EOF behind them
-        column = packet(data, place)
-        if column is None:
-            return None
-        place = column.end
-    first_row = place
+    described = list(islice(left, columns + 1))  # and the EOF behind them
     rows: list[bytes] = []
-    while True:
-        row = packet(data, place)
-        if row is None:
-            return None
+    for row in left:
         if row.payload[0] == ERROR:
             return Reply(tuple(rows), -1, row.end, error=failure(row.payload))
         if row.payload[0] == EOF and len(row.payload) == 5:
-            return Reply(tuple(rows), -1, row.end, first_row, place, more=_more(row.payload[3:5]))
+            last_row = row.end - HEADER - len(row.payload)
+            return Reply(tuple(rows), -1, row.end, described[-1].end, last_row, more=_more(row.payload[3:5]))
         rows.append(row.payload)
-        place = row.end
+    return None
 
 
 def numbers_end(payload: bytes) -> int:
