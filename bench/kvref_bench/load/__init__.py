@@ -1,4 +1,4 @@
-"""Load workers: their tasks (`work`), their requests (`plan`), their counts (`recorder`), and their start."""
+"""Load workers: their tasks (`work`), their requests and counts (`records`), and their start (`coordinator`)."""
 
 import os
 

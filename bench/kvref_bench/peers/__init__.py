@@ -8,8 +8,8 @@
         sampling.sample, sampling.resources, peer.peer
 
 Reading path: `opening.py` (which of these it is), `opened.py` (what is done with it), then `settings.py` (ways to
-start), `base_tables.py`, `mysql_tables.py`, `sqlite_tables.py` and `wire.py` (where rows go), `sampling.py` over
-`processes.py`.
+start), `base_tables.py`, `mysql_tables.py`, `sqlite_tables.py` and `wire.py` (where rows go), `processes.py`
+(what is sampled).
 """
 
 from __future__ import annotations
