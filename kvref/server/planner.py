@@ -244,6 +244,7 @@ class Planner(Planning):
             return _UNUSUAL
         known, missing = self._rows.rows, self._rows.missing
         hits: list[bytes] = []
+        found: list[bytes] = []
         for word in sought:
             row = known.get(word)
             if row is None or row[EXPIRY]:
@@ -251,11 +252,12 @@ class Planner(Planning):
                     break
             else:
                 hits.append(row[HIT])
+                found.append(word)
         else:
             if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
                 self._misses += len(sought) - len(hits)
                 self._further += 0 if self._counts_each_key else len(sought) - 1
-                self._direct += [word for word in sought if word in known]
+                self._direct += found
                 hits.append(END)
                 slots.reply(b"".join(hits))
                 return next_at

@@ -39,6 +39,11 @@ class CachedRows:
         self._identity = identity
         self._is_new = is_new
         self._planned: Counter[Hashable] = Counter()  # identities of rows, with the number of commands
+        self._shown: bool | None = None  # may kept rows be shown; None: not known since the last input
+
+    def forget_whether_new(self) -> None:
+        """Look anew, once a row is asked for, whether kept rows may be shown: input has arrived since the last look."""
+        self._shown = None
 
     def plan(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned."""
@@ -54,9 +59,11 @@ class CachedRows:
     def get(self, word: bytes) -> CachedRow | None:
         cached = self.table()
         row = cached.rows.get(self.stored_key(word))  # type: ignore[arg-type]  # of None there is no row
-        if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
+        if row is None or (self._planned and self._writes(word)):
             return None
-        return shown_for(row, word)
+        if self._shown is None:
+            self._shown = self._is_new(cached)
+        return shown_for(row, word) if self._shown else None
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, bytes) and self.get(word) is not None

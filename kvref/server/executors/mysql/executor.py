@@ -14,6 +14,7 @@ import math
 import random
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from kvref.engine import operations
@@ -46,6 +47,7 @@ from kvref.server.scheduler import Work
 from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
@@ -207,7 +209,14 @@ class MySQLExecutor:
                 rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
         words = Words(session, kinds)
-        return Planner(work, words, self._scheduler.of(transaction), wire_rules, self.up_to_date)
+        cached = work.rows.cached
+        fresh = self.up_to_date if cached is None else partial(self._looks_anew, cached)
+        return Planner(work, words, self._scheduler.of(transaction), wire_rules, fresh)
+
+    def _looks_anew(self, cached: CachedRows, now: float) -> bool:
+        """Let the commands of new input look once whether kept rows may be shown; see `up_to_date`."""
+        cached.forget_whether_new()
+        return self.up_to_date(now)
 
     def end(self, transaction: Transaction) -> None:
         self._transactions.pop(transaction, None)
