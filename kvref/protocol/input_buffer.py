@@ -46,6 +46,9 @@ class Input:
         """Return whether a command is incomplete after all complete ones were taken."""
         return bool(self._buffer or self._discard)
 
+    def begun(self) -> None:
+        """Note that the first command was taken from the bytes of `take_all`."""
+
     def feed(self, data: bytes) -> None:
         self._buffer += data
 

@@ -52,7 +52,10 @@ class TextParser(Input):
 
     @property
     def starts_command(self) -> bool:
-        return self.at_command and not self._opening
+        return self.at_command and not (self._opening and foreign.opening(self._buffer))
+
+    def begun(self) -> None:
+        self._opening = False
 
     @property
     def halfway(self) -> bool:

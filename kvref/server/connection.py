@@ -283,8 +283,8 @@ class Connection:
                 self._transport.write(ready)
         if self._phase in OVER:
             self._close_if_done()
-        elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `resume`
-            self._loop.call_soon(self._pass_on)  # this process has written
+        elif self._slots.written and replies.late and self._host.pass_on is not None and self._slots.awaited is None:
+            self._loop.call_soon(self._pass_on)  # else see `resume`
 
     def note_batch(self) -> None:
         """Note that planned commands were answered, which may have begun or ended the batch."""
@@ -303,8 +303,8 @@ class Connection:
 
     def resume(self) -> None:
         """Go on: what was awaited has happened, see `Slots.awaited`."""
-        if self._host.pass_on is None or self._transport is None:
-            self._continue()
+        if self._host.pass_on is None or self._transport is None or not self._slots.written:
+            self._continue()  # a connection that only reads stays
         else:  # once the replies are sent
             self._loop.call_soon(self._pass_on)
 
@@ -452,7 +452,7 @@ class Connection:
             self._await_turn()
             return
         until = time.monotonic() + TURN_SECONDS
-        first = True  # plannable commands may follow the first command of a connection, and an unusual one
+        first = True  # plannable commands may follow an unusual one
         while not self._stops:
             if self._slots.queued_bytes > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: its replies are sent first, and the others come before the rest.
@@ -538,6 +538,8 @@ class Connection:
         """Plan the commands at the beginning of the pending input; return whether there are any."""
         data = self._parser.take_all()
         rest = self._plan(planner, data)
+        if len(rest) < len(data):
+            self._parser.begun()
         if rest:
             self._parser.feed(rest)
         elif not self._parser.pending:

@@ -67,6 +67,7 @@ class Replies(list[bytes]):
     Attributes:
         owner: the connection.
         late: one of them waits for a commit.
+        written: that commit is of this process.
         open: they cannot leave yet.
         undecided: a scheduler that carries out groups in the background has not filled all places yet.
         unfilled: how many places such a scheduler still fills.
@@ -83,6 +84,7 @@ class Replies(list[bytes]):
     # Defaults of the class, since one is made for each packet.
     owner: SlotOwner
     late = False
+    written = False
     open = False
     undecided = False
     unfilled = 0
@@ -106,10 +108,13 @@ class Slots:
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
         waiting: lists that cannot leave yet, or wait for those before them, in order.
+        written: a list that had to wait was of a command that wrote in this process.
         background: what a scheduler that carries out groups in the background notes of the connection.
     """
 
-    __slots__ = ("awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting")
+    __slots__ = (
+        "awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting", "written",
+    )  # fmt: skip
 
     def __init__(self, owner: SlotOwner) -> None:
         self.owner = owner
@@ -117,6 +122,7 @@ class Slots:
         self.current: Replies | None = None
         self.planned = False
         self.open = False
+        self.written = False
         self.awaited: Awaited | None = None
         self.background: Any = None
         self.size = self.reads = 0
@@ -188,7 +194,7 @@ class Slots:
             self.current = None
             self._join(current)
             return
-        current.commit, current.late = number, True
+        current.commit, current.late, current.written = number, True, True
         commits.when_settled(number, partial(settled, [(self, self.detach(undecided=False))]))
 
     def detach(self, *, undecided: bool = True) -> Replies:
@@ -198,6 +204,7 @@ class Slots:
         self.planned, self.current, current.open, current.undecided = False, None, True, undecided
         if not undecided:
             current.size = sum(map(len, current))
+        self.written = self.written or current.written
         self.waiting.append(current)
         return current
 

@@ -151,12 +151,9 @@ def test_a_command_that_is_rejected_before_it_comes_to_its_row_locks_nothing(dat
         sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'narrow'", "DROP TABLE test.narrow")
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_a_command_that_waits_leaves_the_rows_of_later_ones_unlocked(database: SQLServer, planned: bool) -> None:
+def test_a_command_that_waits_leaves_the_rows_of_later_ones_unlocked(database: SQLServer) -> None:
     with batching(database, 3, innodb_lock_wait_timeout=20) as served, ExitStack() as stack:
-        (one,) = stack.enter_context(clients(served, 1))
-        # The first command of a connection is not planned: which row it has locked is not known to others.
-        two = stack.enter_context(clients(served, 1))[0] if planned else stack.enter_context(served.connect())
+        one, two = stack.enter_context(clients(served, 2))
         assert ask(two, put("z", "two") + put("y", "two")) == STORED * 2
         one.sendall(put("a", "one") + put("z", "one") + put("b", "one"))
         until_one_waits(database)

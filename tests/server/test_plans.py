@@ -344,7 +344,7 @@ def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_comm
     async def play() -> None:
         async with process.clients(1) as (client,):
             process.disk.clear()
-            await client.deliver(SET % (b"n", b"1"))  # the first command of a connection is not planned
+            await client.deliver(SET % (b"n", b"1"))
             await client.deliver(b"incr n 1\r\nget n\r\n")
             (connection,) = process.server.connections
             connection._await_turn()

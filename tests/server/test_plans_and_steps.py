@@ -389,7 +389,7 @@ def test_a_table_that_fits_no_more_is_noticed_by_the_next_get(tmp_path: Path) ->
         assert peer.ask(0, b"get o\r\n").startswith(b"SERVER_ERROR ")
 
 
-@pytest.mark.parametrize("word", [b"k", b"@@plain.k"])  # the second one switches, which the first command does by steps
+@pytest.mark.parametrize("word", [b"k", b"@@plain.k"])  # the second one switches
 @pytest.mark.parametrize("opcode", [0x00, 0x0A])
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_reply_behind_a_quiet_set_waits_for_its_commit(
