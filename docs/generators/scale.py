@@ -1,4 +1,8 @@
-"""What a fleet of kvref processes in front of several databases needs, from the costs of `bench/results/pairs.json`."""
+"""What many processes of kvref in front of several databases need, from costs in `bench/results`.
+
+`pairs.json` has those of one database, `shards.json` and `shards-alone.json` those of shards of Vitess, with commands that
+share statements and with one connection.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from generators.speed import RESULTS
+from kvref_bench.turns import report
+from kvref_bench.turns.shards import DATABASE, GATE, KVREF, SHARDS, TABLET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +30,8 @@ WORDS_BYTES: Final = 40
 PACKETS: Final = 4
 PACKET_BYTES: Final = 90
 RATES: Final = (100_000, 1_000_000)
+SHARD_FILES: Final = ("shards", "shards-alone")
+LAYERS: Final = (KVREF, GATE, TABLET, DATABASE)
 WRITES: Final = (0.0, 0.1, 0.5)
 
 
@@ -106,10 +114,29 @@ def pages() -> Mapping[str, str]:
                 f"| {rate:,} | {share:.0%} | {one.processes} | {one.processors:.1f} | {one.groups} |"
                 f" {one.commits:,.0f} | {one.gigabits:.1f} Gbit/s |"
             )
+    shards = {name: report.read(RESULTS.with_name(f"{name}.json"), "points")["points"] for name in SHARD_FILES}
     return {
+        **{f"reference/generated/{name}.txt": report.table(points, SHARDS) for name, points in shards.items()},
+        "reference/generated/shards-needs.txt": shard_needs(*shards.values()),
         "reference/generated/scale-costs.txt": "\n".join(costs) + "\n",
         "reference/generated/scale-needs.txt": "\n".join(needs) + "\n",
     }
+
+
+def shard_needs(together: list[report.Point], alone: list[report.Point]) -> str:
+    """Return the processors that each layer needs for a rate of commands.
+
+    Args:
+        together: points with commands that share statements. alone: points with one connection.
+    """
+    rate, lines = RATES[-1], []
+    for title, points in (("about 30", together), ("1", alone)):
+        shards = min(point["shards"] for point in points)
+        for share in sorted({point["share"] for point in points}):
+            same = [point for point in points if (point["shards"], point["share"]) == (shards, share)]
+            costs = [statistics.median(point[name] for point in same) / 1e6 for name in LAYERS]
+            lines.append([title, f"{share:.0%}", *(f"{rate * cost / UTILIZATION:,.0f}" for cost in costs)])
+    return report.grid(("commands in a statement", "sets", *LAYERS), lines)
 
 
 def _cost(row: dict[str, object]) -> Cost:
