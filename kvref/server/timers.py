@@ -6,14 +6,24 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from kvref.server.connection import Connection
+from typing import Final, Protocol, TypeVar
 
 SECOND: Final = 1.0  # interval of the checks that a profile does not decide
 OLD: Final = 5.0  # seconds (CONN_IDLE_TIME_TO_BK_COMMIT of 5.6)
 MAX_COMMITS: Final = 6  # connections that 5.6 commits at once (BK_MAX_PROCESS_COMMIT is passed by one)
+
+
+class Client(Protocol):
+    """A connection, with the loop times at which its batch began and of its last reply."""
+
+    @property
+    def batch_since(self) -> float | None: ...
+    @property
+    def quiet_since(self) -> float: ...
+    def commit_idle(self) -> None: ...
+
+
+C = TypeVar("C", bound=Client)
 
 
 class Timer:
@@ -33,7 +43,7 @@ class Timer:
         self._call()
 
 
-def oldest_first(clients: Iterable[Connection]) -> list[tuple[float, Connection]]:
+def oldest_first(clients: Iterable[C]) -> list[tuple[float, C]]:
     """Return the connections with a batch, each behind the loop time at which its batch began, in this order."""
     batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
     return sorted(batches, key=itemgetter(0))
@@ -49,7 +59,7 @@ class IdleRule:
         """Return the seconds between two ticks, from innodb_api_bk_commit_interval."""
         return SECOND if self.commits == "idle" else interval
 
-    def due(self, clients: Iterable[Connection], interval: int, now: float) -> list[Connection]:
+    def due(self, clients: Iterable[C], interval: int, now: float) -> list[C]:
         """Return the connections to commit at some loop time, those with the oldest batches first."""
         batches = oldest_first(clients)
         if self.commits == "older-than-5s":
@@ -57,7 +67,7 @@ class IdleRule:
         every = self.commits == "every-open"
         return [client for _, client in batches if every or now - client.quiet_since >= interval]
 
-    def commit(self, clients: Iterable[Connection], interval: int) -> None:
+    def commit(self, clients: Iterable[Client], interval: int) -> None:
         """Commit the batches that are due."""
         for client in self.due(clients, interval, asyncio.get_running_loop().time()):
             client.commit_idle()

@@ -39,10 +39,10 @@ class CachedRows:
         self._identity = identity
         self._is_new = is_new
         self._planned: Counter[Hashable] = Counter()  # identities of rows, with the number of commands
-        self._shown: bool | None = None  # may kept rows be shown; None: not known since the last input
+        self._shown: bool | None = None  # may kept rows be shown; None: not checked since the last input
 
-    def forget_whether_new(self) -> None:
-        """Look anew, once a row is asked for, whether kept rows may be shown: input has arrived since the last look."""
+    def check_again(self) -> None:
+        """Check with the next row that is read whether kept rows may be shown: new input has arrived."""
         self._shown = None
 
     def plan(self, word: bytes) -> None:

@@ -210,12 +210,12 @@ class MySQLExecutor:
             work = self._works[table] = Work(bound, rows)
         words = Words(session, kinds)
         cached = work.rows.cached
-        fresh = self.up_to_date if cached is None else partial(self._looks_anew, cached)
+        fresh = self.up_to_date if cached is None else partial(self._check_again, cached)
         return Planner(work, words, self._scheduler.of(transaction), wire_rules, fresh)
 
-    def _looks_anew(self, cached: CachedRows, now: float) -> bool:
-        """Let the commands of new input look once whether kept rows may be shown; see `up_to_date`."""
-        cached.forget_whether_new()
+    def _check_again(self, cached: CachedRows, now: float) -> bool:
+        """Let the commands of new input check once whether kept rows may be shown; see `up_to_date`."""
+        cached.check_again()
         return self.up_to_date(now)
 
     def end(self, transaction: Transaction) -> None:
