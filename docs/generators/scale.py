@@ -1,7 +1,7 @@
 """What many processes of kvref in front of several databases need, from costs in `bench/results`.
 
-`pairs.json` has those of one database, `shards.json` and `shards-alone.json` those of shards of Vitess, with commands that
-share statements and with one connection.
+`pairs.json` has those of one database, `shards.json` and `shards-alone.json` those of shards of Vitess, with commands
+that share statements and with one connection.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ PACKETS: Final = 4
 PACKET_BYTES: Final = 90
 RATES: Final = (100_000, 1_000_000)
 SHARD_FILES: Final = ("shards", "shards-alone")
+SHARD_COLUMNS: Final = (*SHARDS, report.Column("limit", "limit of mysqld, commands/s", ",.0f", statistics.median))
 LAYERS: Final = (KVREF, GATE, TABLET, DATABASE)
 WRITES: Final = (0.0, 0.1, 0.5)
 
@@ -114,13 +115,20 @@ def pages() -> Mapping[str, str]:
                 f"| {rate:,} | {share:.0%} | {one.processes} | {one.processors:.1f} | {one.groups} |"
                 f" {one.commits:,.0f} | {one.gigabits:.1f} Gbit/s |"
             )
-    shards = {name: report.read(RESULTS.with_name(f"{name}.json"), "points")["points"] for name in SHARD_FILES}
+    shards = {name: _shard_points(name) for name in SHARD_FILES}
     return {
-        **{f"reference/generated/{name}.txt": report.table(points, SHARDS) for name, points in shards.items()},
+        **{f"reference/generated/{name}.txt": report.table(points, SHARD_COLUMNS) for name, points in shards.items()},
         "reference/generated/shards-needs.txt": shard_needs(*shards.values()),
         "reference/generated/scale-costs.txt": "\n".join(costs) + "\n",
         "reference/generated/scale-needs.txt": "\n".join(needs) + "\n",
     }
+
+
+def _shard_points(name: str) -> list[report.Point]:
+    """Return the points of a file, each with the rate that the processors of its mysqld allow at most."""
+    document = report.read(RESULTS.with_name(f"{name}.json"), "points")
+    share = document["settings"]["cpu"]
+    return [{**point, "limit": point["shards"] * share / point[DATABASE] * 1e6} for point in document["points"]]
 
 
 def shard_needs(together: list[report.Point], alone: list[report.Point]) -> str:
@@ -130,7 +138,7 @@ def shard_needs(together: list[report.Point], alone: list[report.Point]) -> str:
         together: points with commands that share statements. alone: points with one connection.
     """
     rate, lines = RATES[-1], []
-    for title, points in (("about 30", together), ("1", alone)):
+    for title, points in (("up to 32", together), ("1", alone)):
         shards = min(point["shards"] for point in points)
         for share in sorted({point["share"] for point in points}):
             same = [point for point in points if (point["shards"], point["share"]) == (shards, share)]
