@@ -106,9 +106,9 @@ def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.usefixtures("hardly_shrunk")
 def test_a_difference_in_the_database_is_tried_first_by_a_later_run(tmp_path: Path) -> None:
-    # Seed 8 finds two replies that differ, not one that is missing, which would depend on the load; seed 1 finds nothing.
+    # Seed 2 finds two replies that differ, not one that is missing, which would depend on the load.
     both = ["--profile", "mysql-8.0", "--profile", "kvref", "--database", str(tmp_path), "--steps", "10"]
-    code, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "8")
+    code, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "2")
     assert code == 1, output
     (shown,) = (line for line in output.splitlines() if line.startswith("== "))
     again, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "1")
