@@ -338,6 +338,20 @@ def test_a_line_that_ends_without_carriage_return_is_answered_at_once(process: I
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("first", [b"get a\r\n", b"get a\r\nget b\r\n"])
+def test_a_line_that_opens_another_protocol_is_a_command_behind_a_planned_one(process: InProcess, first: bytes) -> None:
+    """KV-CONN-029 is about the first bytes of a connection, also if the first command was planned."""
+
+    async def play() -> None:
+        async with process.clients(2) as (other, client):
+            await other.ask(b"get a\r\n", 1)  # the first command of a server is not planned
+            assert await client.ask(first, first.count(b"get")) == b"END\r\n" * first.count(b"get")
+            assert await client.ask(b"SSH-2.0-x\r\n", 1) == b"ERROR\r\n"
+            assert await client.ask(b"get a\r\n", 1) == b"END\r\n"
+
+    asyncio.run(play())
+
+
 def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_commands_are_planned(
     process: InProcess,
 ) -> None:
