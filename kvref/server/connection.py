@@ -283,8 +283,8 @@ class Connection:
                 self._transport.write(ready)
         if self._phase in OVER:
             self._close_if_done()
-        elif self._slots.written and replies.late and self._host.pass_on is not None and self._slots.awaited is None:
-            self._loop.call_soon(self._pass_on)  # else see `resume`
+        elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `resume`
+            self._loop.call_soon(self._pass_on)  # this process has written
 
     def note_batch(self) -> None:
         """Note that planned commands were answered, which may have begun or ended the batch."""
@@ -301,10 +301,11 @@ class Connection:
         if self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
 
-    def resume(self) -> None:
+    def resume(self, awaited: Awaited) -> None:
         """Go on: what was awaited has happened, see `Slots.awaited`."""
-        if self._host.pass_on is None or self._transport is None or not self._slots.written:
-            self._continue()  # a connection that only reads stays
+        read_only = awaited is Awaited.DECIDED and not self._slots.open  # no reply waits for a commit
+        if self._host.pass_on is None or self._transport is None or read_only:
+            self._continue()
         else:  # once the replies are sent
             self._loop.call_soon(self._pass_on)
 

@@ -247,7 +247,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
                 writes.append((kind, key, word, new, row[ROWID], parameters or ()))
                 rows[key] = new if key is word else _as(new, word, key)
                 late.add(key)
-                out.late = out.written = True  # type: ignore[attr-defined]  # of `Replies`
+                out.late = True  # type: ignore[attr-defined]  # of `Replies`
             elif all_late or key in late:
                 out.late = True  # type: ignore[attr-defined]
         return writes

@@ -58,7 +58,7 @@ class SlotOwner(Protocol):
     def rejected(self, reply: Reply) -> None: ...
     def replies_lost(self) -> None: ...
     def note_batch(self) -> None: ...
-    def resume(self) -> None: ...
+    def resume(self, awaited: Awaited) -> None: ...
 
 
 class Replies(list[bytes]):
@@ -67,7 +67,6 @@ class Replies(list[bytes]):
     Attributes:
         owner: the connection.
         late: one of them waits for a commit.
-        written: that commit is of this process.
         open: they cannot leave yet.
         undecided: a scheduler that carries out groups in the background has not filled all places yet.
         unfilled: how many places such a scheduler still fills.
@@ -84,7 +83,6 @@ class Replies(list[bytes]):
     # Defaults of the class, since one is made for each packet.
     owner: SlotOwner
     late = False
-    written = False
     open = False
     undecided = False
     unfilled = 0
@@ -108,13 +106,10 @@ class Slots:
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
         waiting: lists that cannot leave yet, or wait for those before them, in order.
-        written: a list that had to wait was of a command that wrote in this process.
         background: what a scheduler that carries out groups in the background notes of the connection.
     """
 
-    __slots__ = (
-        "awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting", "written",
-    )  # fmt: skip
+    __slots__ = ("awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting")
 
     def __init__(self, owner: SlotOwner) -> None:
         self.owner = owner
@@ -122,7 +117,6 @@ class Slots:
         self.current: Replies | None = None
         self.planned = False
         self.open = False
-        self.written = False
         self.awaited: Awaited | None = None
         self.background: Any = None
         self.size = self.reads = 0
@@ -194,7 +188,7 @@ class Slots:
             self.current = None
             self._join(current)
             return
-        current.commit, current.late, current.written = number, True, True
+        current.commit, current.late = number, True
         commits.when_settled(number, partial(settled, [(self, self.detach(undecided=False))]))
 
     def detach(self, *, undecided: bool = True) -> Replies:
@@ -204,7 +198,6 @@ class Slots:
         self.planned, self.current, current.open, current.undecided = False, None, True, undecided
         if not undecided:
             current.size = sum(map(len, current))
-        self.written = self.written or current.written
         self.waiting.append(current)
         return current
 
@@ -236,8 +229,8 @@ class Slots:
     def notify(self) -> None:
         """Let the owner resume if what it awaits has happened."""
         if self.awaited is not None and not (self.open if self.awaited is Awaited.SENT else self.undecided):
-            self.awaited = None
-            self.owner.resume()
+            awaited, self.awaited = self.awaited, None
+            self.owner.resume(awaited)
 
     def send_or_queue(self, current: Replies) -> None:
         """Send the current list, whose places are filled, once those before it are sent."""

@@ -328,7 +328,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         if new is not None and not rows.add(transaction, named, word, row, new, parameters or ()):
             return False
         if not (durable and (new is None or not self._transactions.dirty)):
-            out.late = out.written = True  # type: ignore[attr-defined]
+            out.late = True  # type: ignore[attr-defined]
         out[place] = reply
         if work.bound.writing:
             if new is None and row[HIT]:
@@ -354,7 +354,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         self._runner.ended()
         if wrote:
             work.rows.forget()
-            out.late = out.written = True
+            out.late = True
         if reason is not None:
             out[plan[4]] = encoded_reply(plan, ServerError(reason), 0)
 
