@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from generators.svg import FAINT, text
-from kvref_bench.pairs.document import cpu_time, instructions, interpreter, rate
+from kvref_bench.pairs.document import LIMITED, cpu_time, instructions, interpreter, rate
 from kvref_bench.pairs.rows import rows as known_rows
 from kvref_bench.setups import document as setups
 from kvref_bench.turns import report
@@ -106,7 +106,7 @@ def _line(row: Mapping[str, Any], slower: Mapping[str, Any] | None) -> list[str]
 
 
 def _ratio(row: Mapping[str, Any]) -> str:
-    ratio, limited = row["ratio"], "\\*" if row["generator_is_limit"] else ""
+    ratio, limited = row["ratio"], LIMITED if row["generator_is_limit"] else ""
     return f"{ratio['median']:.2f}{limited} ({ratio['min']:.2f} to {ratio['max']:.2f})"
 
 

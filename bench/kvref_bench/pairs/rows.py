@@ -89,7 +89,7 @@ class Row:
         """Return the table that its servers have, `keys` rows in it; its mapping is the default one."""
         common = table(keys)
         of = replace(common.keys, **self.keys)
-        return replace(common, collation=self.collation, keys=of, values=_values(self.values), **self.columns)
+        return replace(common, collation=self.collation, keys=of, values=values_of(self.values), **self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _row(given: dict[str, Any]) -> Row:
     given = dict(given)
     servers, load = given.pop("servers"), given.pop("load")
     what = given.pop("what", [recipes()[name].what for name in servers])
-    values = _values(given.get("values", {}))
+    values = values_of(given.get("values", {}))
     loads = _load(load, values), _load(given.pop("other", load), values)
     ours, theirs = (Side(*each) for each in zip(servers, loads, what, strict=True))
     return Row(ours=ours, theirs=theirs, **given)
@@ -157,8 +157,8 @@ def _load(given: dict[str, Any], values: Values) -> Load:
     return Generated(Work(KEYS, values, **options)) if by is None else BY[by](**options)
 
 
-def _values(given: dict[str, Any]) -> Values:
-    """Return the values of a row: `size` in bytes, and other fields of `Values`."""
+def values_of(given: dict[str, Any]) -> Values:
+    """Return the values of a row or set-up: `size` in bytes, VALUE if not given, and other fields of `Values`."""
     given = dict(given)
     size = given.pop("size", VALUE)
     return Values((size, size), **given)

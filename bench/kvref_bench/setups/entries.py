@@ -10,6 +10,7 @@ from typing import Any, Final
 from kvref import documents
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
+from kvref_bench.pairs.rows import values_of
 from kvref_bench.scenario.records import Table
 
 FILE: Final = Path(__file__).with_name("setups.toml")
@@ -20,7 +21,6 @@ DEMO: Final = "demo"
 MAPPING: Final = "default"
 VERBS: Final = ("get", "set")
 KEY_BYTES: Final = 16
-VALUE_BYTES: Final = 100
 SESSIONS: Final = 8
 DEPTH: Final = 16
 POOL: Final = 1 << 14  # requests, which the generator encodes before each measurement
@@ -72,9 +72,7 @@ class Setup:
 
     @property
     def _values(self) -> Values:
-        given = {**self.values}
-        size = given.pop("size", VALUE_BYTES)
-        return Values((size, size), **given)
+        return values_of(self.values)
 
 
 @cache
