@@ -39,7 +39,7 @@ def test_a_literal_is_the_bytes_in_the_columns_character_set(column: Column, cel
 
 def test_reads_name_the_index() -> None:
     sql = statements()
-    head = "SELECT CAST(`k` AS BINARY), `v```, `f` FROM `test`.`t` FORCE INDEX (`uk`) WHERE `k`"
+    head = "SELECT IFNULL(`k`, CAST(NULL AS BINARY)), `v```, `f` FROM `test`.`t` FORCE INDEX (`uk`) WHERE `k`"
     assert sql.lookup("a") == f"{head} = _latin1 X'61'"
     assert sql.lookup("a", FOR_UPDATE) == f"{head} = _latin1 X'61' FOR UPDATE"
     assert sql.scan([(">", "a"), ("<=", "c")], 5) == (

@@ -206,9 +206,11 @@ class Statements:
         return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
-        # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them).
+        # Text as its bytes: the connection's character set may lack them, or they are none (the plugin wrote them). A
+        # CAST would check each byte in MySQL, which is most of the time for long values, and in MariaDB would return
+        # NULL for those above max_allowed_packet.
         return ", ".join(
-            f"CAST({quote(column.name)} AS BINARY)" if column.kind is Kind.TEXT else quote(column.name)
+            f"IFNULL({quote(column.name)}, CAST(NULL AS BINARY))" if column.kind is Kind.TEXT else quote(column.name)
             for column in columns
         )
 
