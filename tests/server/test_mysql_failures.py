@@ -277,7 +277,7 @@ def test_a_value_that_no_packet_holds(database: SQLServer, served: Served) -> No
     with served.connect() as client:
         assert ask(client, b"bind large\r\nset a 0 0 400000\r\n" + b"x" * 400_000 + b"\r\n") == b"SUCCEED\r\nSTORED\r\n"
         for verb in (b"set", b"append"):
-            answer = ask(client, verb + b" a 0 0 600000\r\n" + b"x" * 600_000 + b"\r\n")
+            answer = ask(client, verb + b" a 0 0 600000\r\n" + b"\\" * 600_000 + b"\r\n")  # as hexadecimal digits
             assert answer.startswith(b"SERVER_ERROR 1153 max_allowed_packet is 1048576, this statement has ")
         assert len(ask(client, b"get a\r\n")) == 400_000 + len(b"VALUE a 0 400000\r\n\r\nEND\r\n")
     sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'large'", "DROP TABLE test.large")

@@ -9,7 +9,7 @@ from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.storage.config import codecs
 from kvref.storage.config.containers import Container
-from kvref.storage.mysql.statements import FOR_UPDATE, Statements, literal
+from kvref.storage.mysql.statements import FOR_UPDATE, LONG, Statements, literal
 
 KEY = Column("k", Kind.TEXT, 8, cuts=True, charset=CHARSETS["latin1"])
 ROW = Container("m", "test", "t", "k", "v", "f", "c", "0", "uk")
@@ -29,6 +29,11 @@ def statements(**others: object) -> Statements:
         (Column("k", Kind.TEXT, charset=CHARSETS["utf8"]), "é", "_utf8mb3 X'c3a9'"),
         (Column("v", Kind.BYTES), b"\0'", "X'0027'"),
         (Column("v", Kind.BYTES), b"", "X''"),
+        (KEY, "'" * LONG, "_latin1 '" + "''" * LONG + "'"),
+        (KEY, b"\xe9" * LONG, "_latin1 X'" + "e9" * LONG + "'"),
+        (KEY, "\\" * LONG, "_latin1 X'" + "5c" * LONG + "'"),
+        (Column("k", Kind.TEXT, charset=CHARSETS["utf8"]), "é" * LONG, "_utf8mb3 '" + "é" * LONG + "'"),
+        (Column("v", Kind.BYTES), b"\0" * LONG, "_binary '" + "\0" * LONG + "'"),
         (Column("v", Kind.INTEGER), -5, "-5"),
         (Column("v", Kind.INTEGER), None, "NULL"),
     ],

@@ -167,7 +167,7 @@ class Rows:
             raise RetryableError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:
-        size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL
+        size = (len(sql) if sql.isascii() else len(sql.encode())) + 1  # the byte in front of it says that it is SQL
         if size > self._max_packet:
             # The server would hang up instead of an answer.
             return (

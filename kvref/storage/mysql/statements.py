@@ -1,4 +1,4 @@
-"""The SQL of one mapping over InnoDB; every identifier is quoted, every cell a literal of hexadecimal digits.
+"""The SQL of one mapping over InnoDB; every identifier is quoted, every cell a literal of digits or of long text.
 
 A text literal bears its column's character set, so that the index of the key is used and the bytes are the plugin's.
 """
@@ -18,6 +18,8 @@ from kvref.storage.mysql.schema import quote
 from kvref.storage.rows import EXACT, from_sql, listed_columns, row_of
 
 NULL: Final = "NULL"
+# Bytes of a text from which on its literal is the text itself, which has half the bytes: above the width of any key.
+LONG: Final = 1024
 # What a SELECT locks, until its transaction ends. For SHARED, in MySQL 5.6 and MariaDB, SELECT is enough.
 FOR_UPDATE: Final = " FOR UPDATE"
 NO_WAIT: Final = " FOR UPDATE NOWAIT"
@@ -248,18 +250,34 @@ def literals(column: Column) -> Callable[[Iterable[Cell]], list[str]]:
     if column.kind is not Kind.TEXT:
         unconverted = int if column.codec is None else None
         return lambda cells: [repr(cell) if type(cell) is unconverted else _literal(column, cell) for cell in cells]
-    begin = f"_{'utf8mb3' if column.charset.name == 'utf8' else column.charset.name} X'"
+    charset = f"_{'utf8mb3' if column.charset.name == 'utf8' else column.charset.name}"
+    begin = f"{charset} X'"
     exact = bytes if column.codec is None else None
 
     def texts(cells: Iterable[Cell]) -> list[str]:
         return [
-            f"{begin}{cell.hex()}'" if type(cell) is exact
-            else NULL if cell is None
-            else f"{begin}{written(column, cell).hex()}'"
+            NULL if cell is None
+            else f"{begin}{data.hex()}'" if len(data := cell if type(cell) is exact else written(column, cell)) < LONG
+            else _long_text(charset, data)
             for cell in cells
         ]  # fmt: skip
 
     return texts
+
+
+def _long_text(charset: str, data: bytes) -> str:
+    """Return the literal of a long text: itself if it is UTF-8, as the statement is, else hexadecimal digits.
+
+    A backslash is another character in some modes of SQL.
+    """
+    try:
+        text = None if b"\\" in data else data.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text is None:
+        return f"{charset} X'{data.hex()}'"
+    escaped = text.replace("'", "''")
+    return f"{charset} '{escaped}'"
 
 
 def _literal(column: Column, cell: Cell) -> str:
@@ -267,7 +285,7 @@ def _literal(column: Column, cell: Cell) -> str:
         return NULL
     shown = cell if column.codec is None else column.codec.to_sql(cell)
     if isinstance(shown, bytes):
-        return f"X'{shown.hex()}'"
+        return f"X'{shown.hex()}'" if len(shown) < LONG else _long_text("_binary", shown)
     return f"_utf8mb4 X'{shown.encode().hex()}'" if isinstance(shown, str) else repr(shown)
 
 
