@@ -1,17 +1,14 @@
-"""Cases are data: what a file of a chapter means, and what is refused, with its place and the fix."""
+"""Cases are data: what a file of a chapter means."""
 
 from __future__ import annotations
 
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.case import Case, frames, send, send_unanswered, sql
-from kvref_conformance.cases.chapter import NOTHING, read
-from kvref_conformance.steps import By, Disconnect, Eventually, Pause, Reload, Sql
+from kvref_conformance.case import Case
+from kvref_conformance.cases.chapter import read
 
 IDS = ["KV-CORE-001", "KV-CORE-002"]
-SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
-WRITTEN = '["set {k} 0 0 1\\r\\nx\\r\\n", "STORED\\r\\n"]'
 
 
 def cases(text: str) -> list[Case]:
@@ -21,38 +18,6 @@ def cases(text: str) -> list[Case]:
 def steps(text: str, before: str = "") -> tuple[object, ...]:
     (made,) = cases(f"{before}\n[KV-CORE-001]\nx = [{text}]\n")
     return made.steps
-
-
-@pytest.mark.parametrize(
-    ("written", "made"),
-    [
-        (WRITTEN, [SET]),
-        ('[["a", "b\\r\\n"], "x", "y", { on = "b", closes = true, patience = 15.0 }]',
-         [send(("a", "b\r\n"), ("x", "y"), on="b", closes=True, patience=15.0)]),
-        ('["set", { quiet = true }]', [send_unanswered("set")]),
-        ('["noop", "noop ok", { protocol = "binary", cuts = [3] }]', [frames("noop", "noop ok", cuts=(3,))]),
-        ('["a", "b", { times = 2 }]', [send("a", "b")] * 2),
-        ('["a${n}", "b", { on = "c${n}", each.n = [{ from = 0, to = 1 }] }]',
-         [send("a0", "b", on="c0"), send("a1", "b", on="c1")]),
-        ('["${n}", "b", { each.n = ["x", { from = "0x0f", to = "0x10" }, { from = "h", to = "i" }] }]',
-         [send(each, "b") for each in ("x", "0x0f", "0x10", "h", "i")]),
-        ('{ each.n = [1, 2], steps = [["a${n}", "b${m}", { each.m = [3, 4] }], "reload"] }',
-         [send("a1", "b3"), send("a1", "b4"), Reload(), send("a2", "b3"), send("a2", "b4"), Reload()]),
-        ('"both"', [SET, Reload()]),
-        ('["get", "a${stop}"]', [send("get", By("binary.texts", {"bare": ("a",), "full-stop": ("a.",)}))]),
-        ('["get", { by = "isolation.default_level", 0 = "x", 1 = ["y", "z"] }]',
-         [send("get", By("isolation.default_level", {0: ("x",), 1: ("y", "z")}))]),
-        ("""{ sql = "SELECT v FROM {t}", rows = [["{null}", 1]], on = "s" }""",
-         [sql("SELECT v FROM {t}", (None, 1), on="s")]),
-        ('{ sql = "SELECT v", rows = [], within = 15.0 }', [Eventually(Sql("SELECT v", ()), 15.0)]),
-        ('{ sql = "DROP {t}", refused = true }', [Sql("DROP {t}", refused=True)]),
-        ('{ hang-up = "b", how = "close" }, { pause = 0.4 }', [Disconnect("b", "close"), Pause(0.4)]),
-    ],
-)  # fmt: skip
-def test_a_step_is_a_list_a_table_or_a_word(written: str, made: list[object]) -> None:
-    shared = f'[shared.steps]\nboth = [{WRITTEN}, "reload"]\n[shared.texts]\n'
-    shared += 'stop = { by = "binary.texts", bare = "", full-stop = "." }'
-    assert steps(written, shared) == tuple(made)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +63,3 @@ def test_what_is_wrong_is_refused_with_its_place_and_the_fix(written: str, recei
     assert received in str(raised.value)
     assert str(raised.value).startswith("cases/storage.toml")
     assert "\n" not in str(raised.value) or "TOML" in str(raised.value)
-
-
-def test_without_anything_shared_a_name_is_unknown() -> None:
-    with pytest.raises(ValueError, match="unknown name of settings 'writes'"):
-        NOTHING.named("settings", "writes")

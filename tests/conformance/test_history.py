@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from helpers import browser
 from helpers.reports import HEADER
 
 from kvref.cli import main
-from kvref.errors import SuiteError
 from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, Tally, Verdict
 from kvref_conformance.reports import jsonl
-from kvref_conformance.reports.history import archive, page
+from kvref_conformance.reports.history import archive
 from kvref_conformance.reports.history.changes import FIXED, LOST, REGRESSION, changes
 
 
@@ -90,18 +88,6 @@ def test_the_page_has_regressions_first_and_needs_nothing_else(three_days: Path)
     assert '<polyline points="3.0,8.3 36.0,3.0 69.0,11.0"/>' in text
 
 
-@pytest.mark.nightly
-def test_the_page_works_in_a_browser(three_days: Path, tmp_path: Path) -> None:
-    chromium = browser.browser_or_skip()
-    file = tmp_path / "page.html"
-    text = (three_days / "index.html").read_text()
-    file.write_text(text.replace("</body>", "<script>form.text.value = 'kv-cas-004'; filter();</script></body>"))
-    shown = browser.opened(chromium, file, tmp_path)
-    assert shown.count('data-item="" data-kind="no longer judged"') == 1
-    assert "1 of 3 changes" in shown
-    assert len(re.findall(r'<article [^>]*hidden=""', shown)) == 2
-
-
 def test_another_profile_is_not_compared(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     for day, profile, word in ((1, "kvref", HOLDS), (2, "mysql-8.0", FAILS)):
@@ -116,17 +102,6 @@ def test_the_same_report_is_kept_once(three_days: Path, tmp_path: Path) -> None:
     assert again.exit_code == 0
     assert "is kept already" in again.output
     assert {path: path.read_bytes() for path in kept_reports(three_days)} == before
-
-
-def test_another_report_of_the_same_second_replaces_nothing(three_days: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in kept_reports(three_days)}
-    other = report(tmp_path / "other", 1, verdict("a", "KV-CAS-001", CRASH))
-    refused = history(three_days, f"one={other}")
-    assert refused.exit_code == 2
-    assert f"{other / 'report.jsonl'}: another report of one from the same second is kept" in refused.output
-    assert "give it another NAME" in refused.output
-    assert {path: path.read_bytes() for path in kept_reports(three_days)} == before
-    assert history(three_days, f"two={other}").exit_code == 0
 
 
 def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: Path, tmp_path: Path) -> None:
@@ -151,35 +126,6 @@ def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: 
     assert (three_days / "index.html").read_bytes() != page_before
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", "{", '{"release": "0"}', '{"release": RELEASE, "reports": {PATH: {"size": 1}}}']
-)
-def test_a_damaged_cache_changes_nothing(three_days: Path, content: str) -> None:
-    page_before, cache = (three_days / "index.html").read_bytes(), three_days / "cache.json"
-    release = json.dumps(json.loads(cache.read_text())["release"])
-    path = json.dumps(kept_reports(three_days)[0].relative_to(three_days).as_posix())
-    cache.write_text(content.replace("RELEASE", release).replace("PATH", path))
-    assert history(three_days).exit_code == 0
-    assert (three_days / "index.html").read_bytes() == page_before
-    assert len(json.loads(cache.read_text())["reports"]) == 3
-
-
-def test_what_an_interrupted_run_left_is_no_report(three_days: Path) -> None:
-    (kept_reports(three_days)[0].parent / ".keep-x").write_bytes(b"half")
-    assert history(three_days).exit_code == 0
-
-
-@pytest.mark.parametrize("name", ["", "../up", "a b", ".hidden", "x" * 101])
-def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
-    given = report(tmp_path / "r", 1, verdict("a", "KV-CAS-001", HOLDS))
-    if not name:
-        (tmp_path / "-").mkdir()
-        given = given.rename(tmp_path / "-" / "-x")
-    refused = history(tmp_path / "history", f"{name}={given}" if name else str(given))
-    assert refused.exit_code == 2
-    assert not (tmp_path / "history").exists()
-
-
 def test_a_level_of_a_report_cannot_leave_the_folder_of_badges(tmp_path: Path) -> None:
     given = report(tmp_path / "r", 1, verdict("set-new", "KV-CORE-001", HOLDS)) / "report.jsonl"
     lines = given.read_text().splitlines()
@@ -188,40 +134,3 @@ def test_a_level_of_a_report_cannot_leave_the_folder_of_badges(tmp_path: Path) -
     given.write_text("\n".join([*lines[:-1], json.dumps(footer)]) + "\n")
     assert history(tmp_path / "history", f"one={given}").exit_code == 0
     assert not list(tmp_path.rglob("out.*"))
-
-
-def test_without_reports_and_history_there_is_nothing_to_do(tmp_path: Path) -> None:
-    assert CliRunner().invoke(main, ["matrix"]).exit_code == 2
-    empty = history(tmp_path / "history")
-    assert empty.exit_code == 2
-    assert "no reports: give a REPORT of `kvref conform --report DIR`" in empty.output
-    assert "add --history DIR" in CliRunner().invoke(main, ["matrix", "--judge"]).output
-
-
-@pytest.mark.parametrize(
-    ("text", "reply"),
-    [
-        (None, "No such file or directory: write it with [NAME]"),
-        ("[", "endpoints.toml: "),
-        ("[one]\n", "one: no conform"),
-        ("[one]\nconform = 'x'\n", "one.conform: 'x' is not a list"),
-        ("[one]\nconform = []\nmore = 1\n", "one: unknown key"),
-        ('["../up"]\nconform = []\n', "no name"),
-    ],
-)
-def test_a_list_of_endpoints_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, reply: str) -> None:
-    if text is not None:
-        (tmp_path / "endpoints.toml").write_text(text)
-    refused = history(tmp_path, "--judge")
-    assert refused.exit_code == 2
-    assert reply in refused.output
-
-
-def test_a_trend_has_no_point_where_nothing_was_judged(three_days: Path) -> None:
-    (runs,) = archive.read(three_days).values()
-    assert page.trend(runs, "batches") == ""
-
-
-def test_a_history_that_is_no_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match="no reports"):
-        archive.read(tmp_path)

@@ -11,12 +11,11 @@ import pytest
 
 from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
-from kvref_conformance.case import Case, Setup, Shape, by_fact, case, send, send_unanswered, sql
+from kvref_conformance.case import Case, Setup, by_fact, case, send, send_unanswered, sql
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.errors import NotRun
 from kvref_conformance.judging.budget import Budget
-from kvref_conformance.judging.conversation import MAX_WRONG_CHARACTERS
-from kvref_conformance.judging.judge import Judge, in_force
+from kvref_conformance.judging.judge import Judge
 from kvref_conformance.judging.verdict import (
     COULD_NOT_JUDGE,
     DEVIATES,
@@ -30,7 +29,6 @@ from kvref_conformance.judging.verdict import (
 )
 from kvref_conformance.stateful.generated import judge_generated
 from kvref_conformance.steps import Disconnect
-from kvref_conformance.triage.repeat import Repeats
 
 Judging = Callable[..., Verdict]
 GET = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n"))
@@ -56,12 +54,6 @@ def judging(scripted: Callable[..., Any]) -> Judging:
 
 def row(subject: str, *pairs: tuple[str, str]) -> Deviation:
     return Deviation(subject, "it says nothing", ("core:verb-002",), pairs)
-
-
-def test_a_wrong_answer_is_kept_in_part(judging: Judging) -> None:
-    verdict = judging(GET, {b"get x": b"x" * (MAX_WRONG_CHARACTERS + 7) + b"\r\n"})
-    assert len(verdict.conversation[-1].got) == MAX_WRONG_CHARACTERS
-    assert verdict.conversation[-1].note == "wrong; 9 more characters came"
 
 
 def judge_of(server: Any, budget: Budget) -> Judge:
@@ -106,22 +98,6 @@ def test_after_some_hangs_the_rest_of_a_chapter_is_not_tried(scripted: Callable[
     reason = "2 cases of the chapter retrieval hung, the rest is not run: --max-hangs 0 runs all"
     assert (refused.verdict, refused.reason) == (NOT_RUN, reason)
     assert judge.judge(GET, "storage").verdict == HOLDS
-
-
-def test_a_failure_text_shows_the_settings_and_the_configuration_in_force(scripted: Callable[..., Any]) -> None:
-    policies = Setup(separator=None, policies=(("p", "caching", *["innodb_only"] * 3),))
-    one = replace(GET, settings={"daemon_memcached_w_batch_size": 4}, setup=policies, shape=Shape("k INT", flags=None))
-    assert in_force(one) == [
-        "settings in force: innodb_api_bk_commit_interval=100000, daemon_memcached_w_batch_size=4;"
-        " all others have their defaults",
-        "configuration in force: separator=None, policies=(('p', 'caching', 'innodb_only', 'innodb_only', 'innodb_only'),)",
-        "table in force: columns='k INT', flags=None",
-    ]
-    *_, where, settings, configuration, table, conversation = (
-        judge_of(scripted({}), Budget()).explain(one, "1").splitlines()
-    )
-    assert where.startswith("case get-x")
-    assert [settings, configuration, table, conversation] == [*in_force(one), "1"]
 
 
 def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
@@ -215,13 +191,6 @@ def test_flush_all_is_not_sent_where_it_would_hurt(judging: Judging) -> None:
 def test_an_unknown_requirement_is_a_fault_of_the_suite(judging: Judging) -> None:
     with pytest.raises(SuiteError, match="KV-CORE-999"):
         judging(case("odd", "KV-CORE-999", send("get x\r\n", "END\r\n")), {})
-
-
-def test_a_failure_whose_set_up_is_refused_afterwards_is_not_repeated() -> None:
-    def breaks(_slower: float) -> bool:
-        raise SuiteError("refused: UNIQUE constraint failed")
-
-    assert str(Repeats(5).of(breaks, waits=False)) == "not repeated"
 
 
 def test_a_generated_case_begins_with_its_own_settings(scripted: Callable[..., Any]) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
-from pathlib import Path
 
 import pytest
-from helpers.reports import HEADER
 
 from kvref.specification import conformance_levels, requirements
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases
 from kvref_conformance.judging.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
-from kvref_conformance.reports import html, jsonl, levels
+from kvref_conformance.reports import levels
 from kvref_conformance.running import selection
 
 
@@ -77,41 +74,6 @@ def test_a_level_is_incomplete_without_a_case_or_without_what_it_builds_on() -> 
     assert verdict(tally(cases, **{first: NOT_RUN}), "mapping").verdict == "incomplete"
 
 
-def of_memcached(word: str = HOLDS, **others: str) -> Tally:
-    """Return what a run against memcached finds, which has no mappings and no database."""
-    catalogue = requirements.load()
-    applying = {
-        case.id
-        for case in all_cases()
-        if all(catalogue[each].applies_to("memcached") for each in case.requirements) and not case.needs_mappings()
-    }
-    return Tally(
-        [
-            Verdict(case.id, "x", case.requirements, others.get(case.id, word) if case.id in applying else UNSUPPORTED)
-            for case in all_cases()
-        ]
-    )
-
-
-def test_a_level_whose_defining_requirements_do_not_apply_is_not_applicable(tmp_path: Path) -> None:
-    """Even though a requirement of the level applies: the order of checks, which is of the level columns."""
-    found = {each.level: each for each in levels.verdicts(of_memcached(), "memcached")}
-    assert {name: each.verdict for name, each in found.items()} == {
-        **dict.fromkeys(("core", "touch-meta", "binary"), "conforms"),
-        **dict.fromkeys(("mapping", "columns", "configuration", "policies", "batches"), "not applicable"),
-    }
-    assert found["columns"].passed > 0
-    assert found["columns"].passed + found["columns"].not_applicable == len(of_level("columns"))
-    assert (found["policies"].passed, found["policies"].not_applicable) == (0, len(of_level("policies")))
-    levels.write_badges(tmp_path, list(found.values()), "memcached")
-    badge = json.loads((tmp_path / "columns.json").read_text())
-    assert badge["color"] == "lightgrey"
-    assert badge["message"].startswith(f"not applicable, {found['columns'].passed} passed, 0 failed, ")
-    assert "conformance level policies: not applicable, 0 passed, 0 failed, " in "\n".join(
-        levels.lines(of_memcached(), "memcached")
-    )
-
-
 def test_a_feature_that_the_endpoint_lacks_is_missed_only_where_it_defines_the_level() -> None:
     levels_of = conformance_levels.load()
     catalogue = requirements.load()
@@ -126,29 +88,6 @@ def test_a_feature_that_the_endpoint_lacks_is_missed_only_where_it_defines_the_l
     assert without("ranges") == "conforms"
     assert "bind" in levels_of["mapping"].defined_by
     assert without("bind") == "incomplete"
-
-
-def test_the_reports_have_the_verdicts(tmp_path: Path) -> None:
-    reported = tally(applicable("core"))
-    jsonl.write(tmp_path / "report.jsonl", HEADER, reported)
-    footer = json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])
-    core, rest = len(applicable("core")), len(of_level("core")) - len(applicable("core"))
-    assert footer["conformance_levels"][0] == {
-        "level": "core",
-        "verdict": "conforms",
-        "passed": core,
-        "failed": 0,
-        "not_applicable": rest,
-        "tried": core,
-        "applicable": core,
-        "totals": {"holds": core, "unsupported": rest},
-    }
-    html.write(tmp_path / "report.html", HEADER, reported)
-    page = (tmp_path / "report.html").read_text()
-    assert (
-        f'<tr><th scope="row">core</th><td>conforms</td><td>{core} passed, 0 failed, {rest} not applicable</td></tr>'
-        in page
-    )
 
 
 def test_a_level_selects_its_cases_and_those_of_the_levels_that_it_builds_on() -> None:

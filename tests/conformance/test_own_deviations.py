@@ -1,4 +1,4 @@
-"""The user's own list: what a row says of a verdict, what is wrong with a list, and how a run writes it."""
+"""The user's own list: what a row says of a verdict, and how a run writes it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.faulty import Kvref
 
-from kvref_conformance.errors import CannotJudge
 from kvref_conformance.judging import own_deviations
 from kvref_conformance.judging.own_deviations import OwnDeviations, OwnRow
 from kvref_conformance.judging.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, SUITE_ERROR, UNSUPPORTED, Verdict
@@ -83,41 +81,6 @@ def test_a_row_that_names_no_case_is_a_complaint() -> None:
     assert deviations(ROW, dead).complaints() == ["mine.toml: case = 'no-such-*' names no case: remove it"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[[deviation]]\ncase = 'x'", "deviation 1: a row has a case or a requirement, and a reason"),
-        ("[[deviation]]\nreason = 'x'", "a row has a case or a requirement, and a reason"),
-        ("[[deviation]]\ncase = 'x'\nrequirement = 'y'\nreason = 'x'", "a row has a case or a requirement"),
-        ("[[deviation]]\ncase = 'x'\nreason = ''", "reason = '': not a str that says something"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nsince = 2", "unknown 'since': a row has case, requirement"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nuntil = '2027-01-01'", "until = '2027-01-01': not a date"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nflaky = 1", "flaky = 1: not a bool"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = 'kvref'", "profiles = 'kvref': not a list"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = [1]", "profiles has 1: the names of profiles are kvref,"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = [[]]", "profiles has []: the names of profiles are"),
-        ("[[deviation]]\ncase = 'x'\nreason = 'x'\nprofiles = ['kvreff']", "profiles has 'kvreff': the names of"),
-        ("[[deviations]]\ncase = 'x'", "unknown deviations: the file has [[deviation]] only"),
-        ("deviation = [{case = 'x', reason = 'y'}]", "each row begins with a line [[deviation]]"),
-        ("deviation = 3", "each row begins with a line [[deviation]]"),
-        ("[[deviation", "mine.toml: "),
-    ],
-)
-def test_a_malformed_list_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(text)
-    with pytest.raises(CannotJudge) as refused:
-        own_deviations.load(file, "kvref", "1", update=False)
-    assert message in str(refused.value)
-    assert str(file) in str(refused.value)
-
-
-def test_a_missing_list_is_refused_unless_it_is_to_be_written(tmp_path: Path) -> None:
-    with pytest.raises(CannotJudge, match=r"mine\.toml: No such file.*: --update-deviations makes the file"):
-        own_deviations.load(tmp_path / "mine.toml", "kvref", "1", update=False)
-    assert not own_deviations.load(tmp_path / "mine.toml", "kvref", "1", update=True).complaints()
-
-
 LIST = """# What our server cannot do.
 [[deviation]]
 case = "set-*"  # all of them
@@ -176,9 +139,3 @@ def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
     for case in ("get-hit", "touch-hit", "delete-hit", "incr-hit"):
         assert again.judged(verdict(case, HOLDS)).verdict == HOLDS, case
     assert 'profiles = ["mysql-5.6"]' in text
-
-
-def test_an_update_needs_a_file(memcached: str, in_folder: Kvref) -> None:
-    done = in_folder(memcached, "--update-deviations")
-    assert done.returncode == 2
-    assert "--update-deviations needs --deviations FILE" in done.stderr

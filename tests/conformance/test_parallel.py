@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import select
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from helpers.faulty import Kvref, judged, serving
+from helpers.faulty import Kvref, judged
 
 from kvref.errors import SuiteError
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.judging.budget import Budget
 from kvref_conformance.judging.verdict import HOLDS, Tally, Verdict
-from kvref_conformance.running.parallel import Instance, Parallel, batches_of
+from kvref_conformance.running.parallel import Instance, Parallel
 from kvref_conformance.running.run import Run
 
 CHAPTERS = ("KV-CAS-*", "KV-TOUCH-*", "KV-DELIM-*", "KV-BATCH-00*")
@@ -75,33 +73,6 @@ def test_every_verdict_count_and_complaint_reaches_the_parent() -> None:
     assert sorted(run.tally.complaints) == ["second: not put back", "third: not put back"]
 
 
-def test_the_progress_shows_that_the_parent_waits_for_other_instances() -> None:
-    reply: list[str] = []
-    reader, writer = os.pipe()
-
-    def wait_for(what: str) -> None:
-        reply.append(what)
-        os.write(writer, b".")
-
-    def start(instance: Instance) -> object:
-        select.select([reader], [], [], 10)  # until the parent waits
-        return FakeRun(instance.address)
-
-    run, started = parallel(start)
-    run.watch = SimpleNamespace(wait_for=wait_for)
-    started.judge(cast("Any", [["a"]]))
-    os.close(reader)
-    os.close(writer)
-    assert reply[0] == "cases on other instances: 2"
-
-
-def test_more_verdicts_than_a_pipe_holds_block_nobody() -> None:
-    run, started = parallel(lambda instance: FakeRun(instance.address))
-    batches = [[f"{number}-{'x' * 20_000}"] for number in range(600)]
-    started.judge(cast("Any", batches))
-    assert len(run.tally.verdicts) == 600
-
-
 def test_an_instance_that_cannot_be_judged_is_a_complaint_and_the_others_do_its_work() -> None:
     def start(instance: Instance) -> object:
         if instance.address == "second":
@@ -123,11 +94,6 @@ def test_a_process_that_dies_is_a_suite_error() -> None:
         started.judge(cast("Any", [["a"]]))
 
 
-def test_batches_are_adjacent_in_one_group() -> None:
-    items = cast("Any", ["a1", "a2", "b1", "a3"])
-    assert batches_of(items, lambda item: cast("Any", item)[0]) == [["a1", "a2"], ["b1"], ["a3"]]
-
-
 @pytest.mark.nightly
 def test_a_run_on_two_instances_has_the_report_of_a_run_on_one(in_folder: Kvref, tmp_path: Path) -> None:
     only = [word for glob in CHAPTERS for word in ("--only", glob)]
@@ -140,10 +106,3 @@ def test_a_run_on_two_instances_has_the_report_of_a_run_on_one(in_folder: Kvref,
         )
     assert reports[0] == reports[1]
     assert len(reports[0]) > 40
-
-
-def test_instances_of_an_address_are_refused(in_folder: Kvref) -> None:
-    with serving() as (address, _):
-        done: subprocess.CompletedProcess[str] = in_folder(address, "--jobs", "2")
-    assert done.returncode == 2
-    assert "--jobs applies only to targets" in done.stderr

@@ -36,48 +36,6 @@ def test_a_case_needs_the_features_of_its_verbs(steps: list[object], features: s
     assert needed(case("x", "KV-CORE-001", *steps), MEMCACHED) == features  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("request_", ["touch {k} 0", "gat 0 {k}", "gats 0 {k}", "mg {k}", "ms {k} 1"])
-def test_a_refusal_of_a_verb_that_the_profile_is_without_needs_nothing(request_: str) -> None:
-    refused = case("x", "KV-CORE-066", send(f"{request_}\r\n", "ERROR\r\n"))
-    assert needed(refused, profiles.load("mysql-8.0")) == set()
-    assert len(needed(refused, MEMCACHED)) == 1
-
-
-def test_a_case_of_requests_that_are_refused_needs_their_verb() -> None:
-    words = {"get-without-key": set(), "gets-without-key": {"cas"}, "ms-no-word": {"meta"}, "ms-data-end-q": {"meta"}}
-    words |= {
-        "ms-data-end": {"meta"},
-        "ms-long-key-memcached": {"meta"},
-        "touch-words-1": {"touch"},
-        "gat-alone": {"gat"},
-    }
-    cases = {each.id: each for each in all_cases()}
-    assert {name: needed(cases[name], MEMCACHED) - {"pipelining"} for name in words} == words
-
-
-# Requirements about two features at once.
-ABOUT_TWO = {
-    "KV-BINFRAME-013",
-    "KV-MD-013",
-    "KV-STATS-026",
-    "KV-STATS-038",
-    "KV-TOUCH-006",
-    "KV-TOUCH-015",
-    "KV-TOUCH-016",
-}
-
-
-def test_the_observation_of_a_requirement_needs_no_further_feature() -> None:
-    # Else the requirement is unsupported, and a server that answers the verb and does nothing passes.
-    catalogue, least = requirements.load(), dict[str, int]()
-    for each in all_cases():
-        if each.needs_sql() or not all(catalogue[name].applies_to("memcached") for name in each.requirements):
-            continue
-        features = len(needed(each, MEMCACHED) - {"pipelining"})
-        least |= {name: min(features, least.get(name, features)) for name in each.requirements}
-    assert {name for name, features in least.items() if features > 1} == ABOUT_TWO
-
-
 def test_every_feature_is_needed_by_a_case_of_the_suite() -> None:
     found = {name for each in all_cases() for name in needed(each, profiles.load("kvref"))}
     assert found == set(REQUESTS)

@@ -1,12 +1,10 @@
-"""What a run leaves: the lines, the page (opened in a browser), the table and the exit code."""
+"""What a run leaves: the lines, the page (opened in a browser) and the exit code."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from argparse import Namespace
-from collections import Counter
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,11 +13,10 @@ from typing import Any
 import pytest
 from helpers import browser
 from helpers.reports import HEADER
-from rich.console import Console
 
 from kvref.specification import requirements
 from kvref_conformance.endpoints.probe import EVERY
-from kvref_conformance.judging.conversation import Exchange, shown
+from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.judging.verdict import (
     DEVIATES,
     FAILS,
@@ -33,8 +30,6 @@ from kvref_conformance.judging.verdict import (
 )
 from kvref_conformance.reports import html, jsonl
 from kvref_conformance.reports.header import Header
-from kvref_conformance.reports.progress import Watch
-from kvref_conformance.reports.table import chapter_table, rendered
 
 ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", written=("get {k}\r\n", ""))
 
@@ -117,31 +112,6 @@ def test_the_lines_are_header_verdicts_footer(tmp_path: Path) -> None:
     assert (footer["complaints"], footer["exit_code"]) == (["odd"], 1)
 
 
-def test_the_known_defects_of_the_profile_stand_in_the_report(tmp_path: Path) -> None:
-    header = replace(HEADER, profile="mysql-8.0")
-    jsonl.write(tmp_path / "report.jsonl", header, tally(HOLDS))
-    defects = lines_of(tmp_path / "report.jsonl")[-1]["defects"]
-    assert {"requirement": "KV-RANGE-020", "kind": "crash"}.items() <= defects[
-        [d["requirement"] for d in defects].index("KV-RANGE-020")
-    ].items()
-    assert "KV-MAP-042" not in [d["requirement"] for d in defects]
-    html.write(tmp_path / "report.html", header, tally(HOLDS))
-    page = (tmp_path / "report.html").read_text()
-    assert "known defects of mysql-8.0" in page
-    assert "get @&gt;z a" in page
-    html.write(tmp_path / "report.html", HEADER, tally(HOLDS))
-    assert "known defects" not in (tmp_path / "report.html").read_text()
-
-
-def test_long_bytes_are_cut_in_the_middle(tmp_path: Path) -> None:
-    path = tmp_path / "report.jsonl"
-    long = Verdict("c", "limits", ("KV-LIMIT-006",), FAILS, conversation=(Exchange("a", "v" * 2_000_000, (), "x"),))
-    jsonl.write(path, HEADER, Tally([long]))
-    sent = lines_of(path)[1]["conversation"][0]["sent"]
-    assert len(sent) < 5000
-    assert "(1995904 more)" in sent
-
-
 def test_a_password_is_not_reported() -> None:
     class Anywhere:
         where = "h:1"
@@ -156,49 +126,6 @@ def test_a_password_is_not_reported() -> None:
     options = Namespace(sql="mysql://root:secret@h:3306/", level="must", seed=1, examples=1)
     header = Header.of(Anywhere(), "MySQL 8.0.33", options)  # type: ignore[arg-type]
     assert header.sql == "mysql://root:***@h:3306/"
-
-
-def test_bytes_are_shown_as_a_reader_types_them() -> None:
-    assert shown("a\r\n\t\\\xff\0é") == r"a\r\n\t\\\xff\x00\xe9"
-    assert len(shown("x" * 5000)) < 700
-
-
-def test_the_table_counts_by_chapter() -> None:
-    text = rendered(chapter_table(tally(HOLDS, FAILS, HOLDS)))
-    assert re.search(r"storage +2 +·", text)
-    assert re.search(r"bind +· +1", text)
-    assert re.search(r"all +2 +1", text)
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_progress_is_a_line_a_chapter_where_there_is_no_terminal() -> None:
-    out = io.StringIO()
-    run = Tally()
-    watch = Watch(Console(file=out, width=80), Counter(storage=2, bind=1))
-    for verdict in (*tally(HOLDS).verdicts, *tally(FAILS).verdicts, *tally("", DEVIATES).verdicts[1:]):
-        run.verdicts.append(verdict)
-        watch.see(verdict, run)
-    watch.close()
-    assert out.getvalue().splitlines() == [
-        "storage: 1 holds, 1 fails",
-        "",
-        "fails",
-        "text of fails",
-        "bind: 1 deviates",
-    ]
-
-
-def test_the_progress_bar_has_failures_and_what_the_run_waits_for() -> None:
-    out = io.StringIO()
-    run = tally(HOLDS, FAILS, FAILS)
-    watch = Watch(Console(file=out, width=100, force_terminal=True), Counter(storage=2, bind=2))
-    watch.wait_for("bind: case-[1]")
-    watch.see(run.verdicts[1], run)
-    watch.close()
-    bar = out.getvalue()
-    assert "1/4" in bar
-    assert "2 failed" in bar
-    assert "bind: case-[1]" in bar
 
 
 def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
@@ -216,19 +143,6 @@ def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
     assert escape(requirements.load()["KV-CORE-041"].statement) in document
 
 
-def test_the_page_filters(chromium: str, tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    html.write(page, HEADER, tally(HOLDS, FAILS, DEVIATES))
-    text = page.read_text()
-    page.write_text(
-        text.replace('value="holds" checked', 'value="holds"').replace('name="text"', 'name="text" value="case-1"')
-    )
-    document = browser.opened(chromium, page, tmp_path)
-    assert ">1 of 3 cases</output>" in document
-    hidden = re.findall(r'<details class="case"[^>]*?( hidden="")?>', document)
-    assert list(map(bool, hidden)) == [False, True, True]  # the failure first: case-1, case-0, case-2
-
-
 def test_a_failure_has_its_first_wrong_byte_marked_and_commands_to_copy(tmp_path: Path) -> None:
     wrong = Exchange("a", "get x\r\n", ("VALUE x 0 1\r\n<b\r\nEND\r\n",), "VALUE x 0 1\r\n<i\r\nEND\r\n", passed=False)
     text = "text\nagain: kvref replay out/a.json 127.0.0.1:1\nby hand: printf 'get x' | nc 127.0.0.1 1"
@@ -241,19 +155,6 @@ def test_a_failure_has_its_first_wrong_byte_marked_and_commands_to_copy(tmp_path
     cut = replace(wrong, got="VALUE x 0 1\r\n")
     html.write(page, HEADER, Tally([Verdict("a", "bind", ("KV-CORE-041",), FAILS, "why", 0.5, (cut,), text)]))
     assert r"VALUE x 0 1\r\n<mark>(end)</mark>" in page.read_text()
-
-
-def test_the_page_fits_a_phone(chromium: str, tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    long = "again: kvref replay " + "x" * 200
-    failures = [replace(each, text=long) for each in tally(*VERDICTS).verdicts]
-    html.write(page, HEADER, Tally(failures))
-    frame = tmp_path / "frame.html"
-    measure = "document.title = `${this.contentDocument.documentElement.scrollWidth} wide`"
-    frame.write_text(f'<iframe style="width: 360px" srcdoc="{escape(page.read_text())}" onload="{measure}"></iframe>')
-    width = re.search(r"<title>(\d+) wide</title>", browser.opened(chromium, frame, tmp_path))
-    assert width is not None
-    assert int(width[1]) <= 360
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:

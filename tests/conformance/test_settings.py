@@ -1,4 +1,4 @@
-"""Settings of cases: one start for each group, restored values, reported errors and missing ways to set them."""
+"""Settings of cases: one start for each group, restored values and reported errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvref_conformance.errors import NotRun
-from kvref_conformance.sql.settings import INTERVAL, NEVER, NO_WAY, Settings, by_command
+from kvref_conformance.sql.settings import INTERVAL, NEVER, Settings, by_command
 
 pytestmark = pytest.mark.programs
 
@@ -54,17 +54,6 @@ def test_a_refusal_is_the_reason_of_every_case_and_queried_once(scripted: Callab
             settings.bring(FOUR)
     settings.bring(None)
     assert len(starts.seen) == 1
-
-
-def test_without_a_way_the_option_is_named(scripted: Callable[..., Any]) -> None:
-    settings = Settings(scripted().address, Starts(None).restart, lambda: None, lambda: None)
-    with pytest.raises(NotRun, match=NO_WAY):
-        settings.bring(FOUR)
-
-
-@pytest.mark.parametrize(("command", "reason"), [("true", ""), ("echo too large >&2; false", "too large")])
-def test_a_command_gets_the_settings_behind_it(command: str, reason: str) -> None:
-    assert reason in str(by_command(command)(FOUR))
 
 
 def test_a_command_that_refuses_is_run_again_without_settings(tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""DSNs, the two databases, and the suite's own tables put up and taken down."""
+"""The two databases, and the suite's own tables put up and taken down."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from helpers.live import nightly, target_or_skip
 
 from kvref_conformance.case import Setup, Shape
 from kvref_conformance.endpoints import endpoint
-from kvref_conformance.errors import CannotJudge, NotRun
+from kvref_conformance.errors import NotRun
 from kvref_conformance.sql import connect
-from kvref_conformance.sql.base import POLICY_COLUMNS, literal
+from kvref_conformance.sql.base import POLICY_COLUMNS
 from kvref_conformance.sql.world import USUAL, World
 
 CONTAINERS = (
@@ -67,43 +67,6 @@ def test_a_server_without_the_plugin_is_reached_through_sql(target: str, product
         with closing(connect(booted.sql, "8.0.33")) as database:
             assert database.product().startswith(product)
             assert database.over_sql() == over_sql
-
-
-@pytest.mark.parametrize(
-    "dsn",
-    [
-        "",
-        "sqlite://",
-        "sqlite:///",
-        "sqlite://host/file",
-        "mysql://",
-        "mysql:///test",
-        "mysql://root@h:x/",
-        "mysql://root@h/?charset=utf8",
-        "postgres://root@h/",
-        "/var/lib/mysql",
-    ],
-)
-def test_another_text_is_no_dsn(dsn: str) -> None:
-    with pytest.raises(CannotJudge, match="--sql"):
-        connect(dsn, "8.0.33")
-
-
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(CannotJudge, match=r"no file .*nothing.sqlite"):
-        connect(f"sqlite:///{tmp_path}/nothing.sqlite", "8.0.33")
-
-
-def test_a_file_that_is_no_store_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "x.sqlite"
-    path.write_text("no database at all, whatever its name says, and long enough to be read as one")
-    with pytest.raises(CannotJudge, match="is not a store of kvref"):
-        connect(f"sqlite:///{path}", "8.0.33")
-
-
-def test_an_unreachable_mysql_is_reported(unused_port: int) -> None:
-    with pytest.raises(CannotJudge, match=rf"cannot use the MySQL server at 127.0.0.1:{unused_port}"):
-        connect(f"mysql://root:secret@127.0.0.1:{unused_port}/", "8.0.33")
 
 
 def test_a_replacement_that_fails_changes_nothing(store: Path) -> None:
@@ -198,18 +161,3 @@ def test_what_a_killed_run_left_is_removed(world: World, store: Path) -> None:
     later.create()
     later.remove()
     assert content(world) == before
-
-
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [
-        (None, "NULL"),
-        (5, "5"),
-        ("it's", "'it''s'"),
-        ("back\\slash", "'back\\\\slash'"),
-        (b"\xff", "X'ff'"),
-        ("a\r\n", "'a\\r\\n'"),
-    ],
-)
-def test_a_cell_as_sql(cell: object, text: str) -> None:
-    assert literal(cell) == text

@@ -14,22 +14,19 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref.addresses import SocketAddress, connect, parse_address
-from kvref.cli import main
-from kvref.errors import SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.templates import without_placeholders
-from kvref_conformance.traffic import grouping, show
 from kvref_conformance.traffic import proxy as proxy_module
+from kvref_conformance.traffic import show
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
 from kvref_conformance.traffic.mask import Mask
 from kvref_conformance.traffic.proxy import Proxy
 from kvref_conformance.traffic.recorder import Recorder, Source
-from kvref_conformance.traffic.replay import is_traffic, read, replay
+from kvref_conformance.traffic.replay import read, replay
 from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
@@ -256,14 +253,6 @@ def test_a_difference_names_the_requirement_that_the_recorded_reply_is_about(tmp
     assert found["groups"][0]["causes"][0]["examples"][0]["where"] == "traffic-1, step 5"
 
 
-def test_requirements_of_a_reply_are_those_that_state_it() -> None:
-    assert grouping.of("delete", "NOT_FOUND")
-    assert grouping.of("incr", "DELETED") == ()
-    assert grouping.kind_of("VALUE k 0 1\r\nx\r\nEND\r\n", hexadecimal=False) == "VALUE {key} {flags} {length}"
-    assert grouping.kind_of("", hexadecimal=False) == grouping.NOTHING
-    assert grouping.kind_of(FRAMES[0][1].hex(), hexadecimal=True) == "ok"  # type: ignore[union-attr]
-
-
 def test_a_number_of_the_endpoint_takes_the_place_of_a_recorded_cas_number(tmp_path: Path) -> None:
     talk = [
         (b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"),
@@ -296,64 +285,6 @@ def test_simultaneous_changes_are_not_compared(tmp_path: Path) -> None:
     with answering({b"get k\r\n": b"VALUE k 0 1\r\ny\r\nEND\r\n"}) as address:
         result = replay(read(file), address)
     assert (result.same, result.concurrent, result.counts.total()) == (2, 1, 0)
-
-
-def test_a_recording_that_was_cut_off_is_named(tmp_path: Path) -> None:
-    file = recording(tmp_path, PLAIN)
-    assert is_traffic(file)
-    whole = file.read_bytes()
-    file.write_bytes(whole + whole[:-40])
-    with pytest.raises(
-        SuiteError, match=r"traffic\.jsonl, line 2: cut off, .* remove it: the lines before it are whole"
-    ):
-        list(read(file))
-    file.write_bytes(whole + b"{}\n")
-    with pytest.raises(SuiteError, match=r"traffic\.jsonl, line 2: no recording"):
-        list(read(file))
-
-
-@pytest.mark.parametrize(
-    ("words", "response"),
-    [
-        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0"], "add --out FILE"),
-        (["record", "here.jsonl", "--proxy", "127.0.0.1:0", "--out", "x"], "followed by the address of the server"),
-        (
-            ["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x", "--target", "memcached"],
-            "cannot be combined",
-        ),
-        (["record", "127.0.0.1:1", "--target", "memcached"], "give a file of conversations"),
-        (["record", "127.0.0.1:1", "--mask-key", "x"], "add --proxy LISTEN"),
-        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x", "--mask-key", "none"], "No such file"),
-        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x"], "cannot reach the server"),
-        (["replay", "core:map-001", "--timed"], "--timed replays recorded traffic"),
-    ],
-)
-def test_options_that_cannot_be_combined_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], response: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert response in done.output
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_recorded_traffic_needs_one_endpoint_and_consent(tmp_path: Path) -> None:
-    file = recording(tmp_path, PLAIN)
-    assert "give one FILE.jsonl, and HOST:PORT" in CliRunner().invoke(main, ["replay", str(file)]).output
-    refused = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1"])
-    assert "add --allow-destructive" in refused.output
-    gone = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1", "--allow-destructive"])
-    assert gone.exit_code == 2
-    assert "cannot reach 127.0.0.1:1" in gone.output
-
-
-@pytest.mark.parametrize("option", ["--sample", "--only=x", "--profile=mysql-8.0", "--set=core", "--sql=mysql://x/"])
-def test_options_of_other_replays_are_refused(tmp_path: Path, option: str) -> None:
-    file = recording(tmp_path, PLAIN)
-    refused = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1", "--allow-destructive", option])
-    assert refused.exit_code == 2
-    assert f"{option.partition('=')[0]}: not for recorded traffic" in refused.output
 
 
 @contextmanager
@@ -430,13 +361,3 @@ def test_a_server_that_is_gone_is_counted(caplog: pytest.LogCaptureFixture) -> N
     assert proxy.counts.unreachable == 1
     assert "the server cannot be reached" in caplog.text
     assert file.getvalue() == ""
-
-
-def test_an_earlier_recording_is_never_replaced(tmp_path: Path) -> None:
-    file = recording(tmp_path, PLAIN)
-    before = file.read_bytes()
-    with answering({}) as (host, port):
-        done = CliRunner().invoke(main, ["record", f"{host}:{port}", "--proxy", "127.0.0.1:0", "--out", str(file)])
-    assert done.exit_code == 2
-    assert "exists: give --out another name" in done.output
-    assert file.read_bytes() == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,7 @@ from helpers.faulty import Kvref, judged, serving, stop_restarted, words
 from helpers.live import target_or_skip
 
 from kvref.specification import requirements
-from kvref_conformance.judging.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
-from kvref_conformance.triage.follow_up import replay_words
+from kvref_conformance.judging.verdict import FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 
 pytestmark = pytest.mark.nightly
 
@@ -88,22 +85,6 @@ def test_a_run_ends_after_max_failures(in_folder: Kvref, tmp_path: Path) -> None
     assert f"{len(rest)} not-run: 1 cases failed: --max-failures 0 runs all" in done.stdout
 
 
-def test_again_has_the_options_of_the_run(in_folder: Kvref, tmp_path: Path) -> None:
-    with serving("wrong") as (address, _):
-        done = in_folder(address, "--only", "append-missing", "--allow-destructive", "--reload", "kill -HUP 1",
-                         "--restart", "true", "--repeat", "0")  # fmt: skip
-        (again,) = [line.removeprefix("again: ") for line in done.stdout.splitlines() if line.startswith("again: ")]
-        kvref, command, *arguments = shlex.split(again)
-        assert (kvref, command) == ("kvref", "replay")
-        assert arguments[1:] == [address, "--reload", "kill -HUP 1", "--restart", "true", "--allow-destructive"]
-        assert "1 fails" in in_folder(*arguments, command=command).stdout
-
-
-def test_again_leaves_a_password_out() -> None:
-    options = Namespace(again=None, sql="mysql://root:pa$$@h:3306/", reload=None, restart=None, allow_destructive=False)
-    assert replay_words(options, "h:1") == ["h:1", "--sql", "mysql://root@h:3306/"]
-
-
 def test_a_crash_is_a_verdict_and_the_run_goes_on(in_folder: Kvref, tmp_path: Path) -> None:
     with serving("crash") as (address, again):
         try:
@@ -175,9 +156,3 @@ def test_a_quirk_counts_where_it_is_demanded(in_folder: Kvref, tmp_path: Path) -
         for level, code, word in (("must", 0, "non-strict"), ("should", 0, "non-strict"), ("quirk", 1, "fails")):
             assert in_folder(target.address, *only, "--level", level).returncode == code
             assert words(tmp_path) == {"set-new": "holds", "stats-without-rows": word}
-
-
-def test_the_reference_explains_each_verdict() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text()
-    for word, meaning in ABOUT.items():
-        assert f"| *{word}* | {meaning} |\n" in page

@@ -8,14 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from helpers.waiting import until
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance.case import await_reply, case, eventually, send, start_request
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.judging.judge import Judge
 from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
-from kvref_conformance.steps import Disconnect
 
 VERSION = b"VERSION 9.9.9\r\n"
 # How a connection ended, as its server sees it.
@@ -112,11 +110,3 @@ def test_a_step_is_repeated_until_it_gets_what_it_wants(judged: Callable[..., Ve
     verdict = judged(eventually(send("count\r\n", "3\r\n")))
     assert verdict.verdict == HOLDS
     assert [exchange.got for exchange in verdict.conversation] == ["3\r\n"]
-
-
-@pytest.mark.parametrize(("how", "seen"), [("half", END_OF_FILE), ("close", END_OF_FILE), ("reset", RESET)])
-def test_connections_end_in_several_ways(slow: Slow, judged: Callable[..., Verdict], how: str, seen: str) -> None:
-    judged(send("count\r\n", "0\r\n"))  # the connection that read the version is closed by now
-    before = len(slow.ended)
-    assert judged(send("count\r\n", "1\r\n"), Disconnect(how=how)).verdict == HOLDS
-    until(lambda: seen in slow.ended[before:])
