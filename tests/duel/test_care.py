@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from importlib.resources import files
 
 import pytest
 
-from kvref_conformance.corpus.templates import bytes_of, request
+from kvref_conformance.corpus.templates import request
 from kvref_conformance.differential import exclusions
-from kvref_conformance.differential.configuration import Configuration
-from kvref_conformance.differential.generate import script_of, world_of
-from kvref_conformance.steps import Disconnect, Send
 
 ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["rules"]
 
@@ -26,15 +22,6 @@ def test_rules_and_names_are_the_same() -> None:
     for row in ROWS:
         assert row.keys() == {"name", "profiles", "rule", "reason", "evidence"}
         assert all(row.values())
-
-
-def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
-    assert exclusions.LONG_SWITCH_WORD in exclusions.rules_for(["mysql-5.6"])
-    assert exclusions.LONG_SWITCH_WORD not in exclusions.rules_for(["mysql-8.0"])
-    assert exclusions.rules_for(["kvref"]) == {exclusions.COUNTERS}
-    assert exclusions.rules_for(["mysql-8.0", "mysql-5.6"]) == exclusions.rules_for(
-        ["mysql-8.0"]
-    ) | exclusions.rules_for(["mysql-5.6"])
 
 
 @pytest.mark.parametrize(
@@ -74,30 +61,3 @@ def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> No
     step = request("a", data.decode("latin-1"))
     assert exclusions.are_safe([step], frozenset({rule})) is safe
     assert exclusions.are_safe([step], frozenset())
-
-
-def test_flush_all_waits_for_the_other_connections() -> None:
-    rule = frozenset({exclusions.FLUSH_DURING_READS})
-    read, flush, close = (
-        request("b", "get a\r\n"),
-        request("a", "flush_all\r\n"),
-        Disconnect("b", "close"),
-    )
-    assert not exclusions.are_safe([read, flush], rule)
-    assert exclusions.are_safe([read, close, flush], rule)
-
-
-@pytest.mark.long
-def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
-    configuration = Configuration("8.0.33", frozenset({exclusions.OPEN_END}))
-    counted = {True: 0, False: 0}
-    for number in range(0, 1600, 100):
-        world = world_of(1, number, configuration)
-        closed = all(each.table.is_closed for each in world.usable if each.table)
-        for place in range(number, number + 8):
-            reply = [
-                bytes_of(step) for step in script_of(1, place, 30, configuration, world).steps if isinstance(step, Send)
-            ]
-            counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in reply)
-    assert counted[True] > 20
-    assert counted[False] == 0

@@ -117,21 +117,6 @@ def test_a_difference_in_the_database_is_tried_first_by_a_later_run(tmp_path: Pa
     assert "seed 1: " in output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((KVREF, "memcached"), "no mappings"),
-        ((KVREF, "nope"), "no mappings"),
-        ((KVREF, KVREF, "--profile", "nope"), "no profile 'nope'"),
-        ((KVREF, KVREF, "--only", "12"), "SEED:NUMBER"),
-    ],
-)
-def test_what_cannot_be_tried_says_why(arguments: tuple[str, ...], reason: str) -> None:
-    code, output = duel(*arguments)
-    assert code == 2
-    assert reason in output
-
-
 @pytest.mark.nightly
 @pytest.mark.live
 def test_the_plugin_and_kvref_over_innodb_do_not_differ() -> None:

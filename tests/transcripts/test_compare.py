@@ -59,15 +59,6 @@ def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
     assert [each.step for each in found] == [3]
 
 
-def test_port_and_end_of_the_server_count() -> None:
-    conversation = Conversation("c", "c", "", steps=(), port={V: "closed"}, crash={V: -6})
-    assert differences(conversation, Played("", (), None, late=False), V, OTHER) == [
-        Difference(0, "closed", "open"),
-        Difference(1, "the server ends with status -6", "the server lives"),
-    ]
-    assert differences(conversation, Played("closed", (), -6, late=False), V, OTHER) == []
-
-
 @pytest.mark.parametrize(
     ("recorded", "observed", "same"),
     [
@@ -83,16 +74,3 @@ def test_port_and_end_of_the_server_count() -> None:
 )
 def test_rows_of_sqlite_are_those_of_mysql(recorded: Json, observed: Json, same: bool) -> None:
     assert (rows(recorded, observed, OTHER) == []) is same
-
-
-def test_counts_and_error_texts_are_mysqls_alone() -> None:
-    affected = Recorded(Sql("UPDATE", on="s"), {V: {"affected": 1}})
-    assert compared(affected, {"affected": 2}, OTHER) == []
-    assert compared(affected, {"affected": 2}, ServerKind.PLUGIN) != []
-    assert compared(affected, {"rows": []}, OTHER) != []
-    error = Recorded(Sql("UPDATE", on="s"), {V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
-    assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, OTHER) == []
-    holed = Recorded(Sql("UPDATE", on="s"), {V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
-    assert compared(holed, {"error": [1690, "raised"]}, OTHER) == []
-    assert compared(error, {"error": [1205, "database is locked"]}, OTHER) != []
-    assert compared(error, {"affected": 1}, OTHER) != []

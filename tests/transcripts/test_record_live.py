@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from helpers.commands import kvref
 from helpers.live import missing_skips
 from helpers.waiting import until
 
-from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.conversation import from_json, to_json
 from kvref_conformance.corpus.observe import play
@@ -162,19 +160,6 @@ def test_a_crash_is_recorded_and_the_next_conversation_goes_on(pair: tuple[Plugi
     )
 
 
-def test_a_set_up_that_fails_is_named(pair: tuple[PluginTarget, PluginTarget]) -> None:
-    with pytest.raises(SuiteError, match=r"x-001: set-up on [58]\.[06]\.\d+: 'INSERT INTO test.nothing.*failed"):
-        play(
-            script({"send": {"on": "a", "packets": ["get AA\r\n"]}}, sql=["INSERT INTO test.nothing VALUES (1)"]),
-            pair[0],
-        )
-
-
-def test_a_plugin_server_is_that_of_a_plugin() -> None:
-    with pytest.raises(TargetError, match="no MySQL with the plugin"), targets.plugin_server("memcached"):
-        pytest.fail("it was given")
-
-
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
     with missing_skips(), targets.running("memcached"):
@@ -233,20 +218,3 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     assert recorded == sorted(recorded, reverse=True)
     assert recorded[0]
     assert not recorded[-1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--target", "memcached", "--only", "z-*", "--only", "y"],
-            "--only 'z-*' 'y': no conversation of .* has a matching ID or group",
-        ),
-        (["--target", "mysql-4.0"], "unknown target 'mysql-4.0'"),
-        ([], "give a file of conversations and --target NAME, or an address and --proxy LISTEN"),
-    ],
-)
-def test_what_cannot_be_recorded_is_reported(scripts: Path, arguments: list[str], message: str) -> None:
-    done = kvref("record", scripts, *arguments)
-    assert done.returncode == 2
-    assert re.search(message, done.stderr)

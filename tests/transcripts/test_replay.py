@@ -80,12 +80,6 @@ def test_difference_is_printed_as_a_numbered_conversation(replay: Run, tmp_path:
     assert row["differences"] == [{"step": 2, "recorded": "NOT_STORED\r\n", "observed": "STORED\r\n"}]
 
 
-def test_set_up_that_cannot_be_made_differs_with_its_reason(replay: Run, tmp_path: Path) -> None:
-    done = replay(file_of(tmp_path, changed(sql=["CREATE PROCEDURE p() SELECT 1"])), "--profile", "mysql-8.0")
-    assert done.returncode == 1
-    assert "no form in SQLite for 'CREATE PROCEDURE p() SELECT 1'" in done.stdout
-
-
 def test_refused_configuration_is_a_closed_port_and_a_fresh_start_refuses_it_too(replay: Run, tmp_path: Path) -> None:
     closed = changed(sql=["DELETE FROM innodb_memcache.containers"], port={"8.0.33": "closed"})
     closed["steps"] = [
@@ -116,28 +110,6 @@ def test_kill_and_reload(replay: Run, tmp_path: Path) -> None:
 def test_each_only_selects(replay: Run, order: tuple[str, str]) -> None:
     done = replay("--profile", "mysql-8.0", *(word for name in order for word in ("--only", name)))
     assert "8.0.33: 2 same" in done.stdout, done.stdout
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["core:no-such"], "no conversation 'core:no-such'"),
-        (["--set", "nope"], "no set of transcripts 'nope'"),
-        (["core:map-001", "--only", "verb-*"], "nothing to replay"),
-        (["127.0.0.1:11211"], "--sql"),
-        (["--target", "mysql-8.0-plugin", "--profile", "mysql-8.0"], "exclude each other"),
-        (["127.0.0.1:1", "--sql", "sqlite:///x", "--allow-destructive"], "mysql://"),
-        (
-            ["127.0.0.1:1", "--sql", "mysql://root:secret@h/"],
-            "all databases of mysql://root:…@h/ would be dropped: add --allow-destructive to allow it",
-        ),
-    ],
-)
-def test_what_cannot_be_tried_exits_2(replay: Run, arguments: list[str], complaint: str) -> None:
-    done = replay(*arguments)
-    assert done.returncode == 2, done.stdout
-    assert complaint in done.stderr
 
 
 @pytest.mark.nightly
