@@ -16,7 +16,7 @@
 | `faulty`, `faking` | servers with defects for the suite, and runs of the suite against them |
 | `row_cache_checker` | random and concurrent steps that find a stale row of the cache over a database; also a program |
 | `statements` | MySQL statements with their results, for the translation to SQLite |
-| `reports`, `points`, `scenarios` | a report of the suite, points of a benchmark and runs of several servers, without running any |
+| `reports`, `points` | a report of the suite and points of a benchmark, without running any |
 | `guide` | the commands of a guide in Markdown, run in one shell, and the output that the page shows |
 | `example_packages` | the Python packages that the examples need |
 | `bare_debian` | a bare Debian 12 in a folder |
