@@ -10,13 +10,13 @@ from typing import Any
 
 import psutil
 import pytest
-from helpers.live import missing_skips, target_or_skip
+from helpers.live import missing_skips
 from helpers.waiting import until_equal
 
 from kvref.errors import TargetError
 from kvref.storage.mysql.login import parse
 from kvref_testbed import targets
-from kvref_testbed.targets import GaleraCluster, needs
+from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
@@ -138,21 +138,3 @@ def test_it_comes_and_goes(state: Path, kvref_json: Any, available: Callable[[st
     psutil.wait_procs(running, timeout=10)
     assert not any(each.is_running() for each in running)
     assert not folder.exists()
-
-
-def test_kvref_in_front_of_it_names_all_nodes() -> None:
-    with target_or_skip("kvref-galera") as target:
-        assert target.store is not None
-        assert target.sql is not None
-        assert len(parse(target.store, {}).nodes) == 3
-        # The node that kvref uses while it serves.
-        assert parse(target.store, {}).nodes[0] == (parse(target.sql, {}).host, parse(target.sql, {}).port)
-
-
-def test_missing_galera_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "_FILES", {Path("/no/such/libgalera_smm.so"): "galera-4"})
-    with (
-        pytest.raises(targets.MissingError, match=r"^/no/such/libgalera_smm.so is missing: apt-get install galera-4$"),
-        targets.galera_cluster(),
-    ):
-        pass

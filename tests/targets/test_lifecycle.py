@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, urlsplit
 import pymysql
 import pytest
 from helpers.live import nightly
-from helpers.waiting import until
 
 from kvref_testbed import targets
 
@@ -107,15 +106,6 @@ def test_plugin_comes_and_goes(name: str, kvref_json: Run, available: Require) -
     assert not Path(up["folder"]).exists()
 
 
-def test_a_running_target_is_not_given_other_options(kvref: Run, kvref_json: Run, available: Require) -> None:
-    available("memcached")
-    up = kvref_json("up", "memcached", "--option=-m32")
-    assert kvref_json("up", "memcached")["pid"] == up["pid"]
-    other = kvref("up", "memcached", "--option=-m64")
-    assert other.returncode == 2
-    assert "other options (-m32)" in other.stderr
-
-
 def test_two_at_once_start_one(kvref: Run, available: Require) -> None:
     available("memcached")
     with ThreadPoolExecutor(2) as pool:
@@ -140,29 +130,4 @@ def test_a_crash_is_reported_and_healed(kvref: Run, kvref_json: Run, available: 
     seen = state_of(kvref_json("status"), "memcached")
     assert seen["state"] == "running"
     assert seen["pid"] != up["pid"]
-    assert not Path(up["folder"]).exists()
-
-
-@pytest.mark.nightly
-def test_a_crash_shows_the_last_words(kvref_json: Run, available: Require) -> None:
-    available("mysql-8.0-plugin")
-    up = kvref_json("up", "mysql-8.0-plugin")
-    os.kill(up["pid"], signal.SIGSEGV)
-    until(lambda: state_of(kvref_json("status"), "mysql-8.0-plugin")["state"] != "running")
-    seen = state_of(kvref_json("status"), "mysql-8.0-plugin")
-    # mysqld catches the signal, prints where it was and leaves with a status of its own.
-    assert (seen["state"], seen["exit_status"]) == ("crashed", 2)
-    assert "help you find out what is causing the crash" in "\n".join(seen["log_tail"])
-    assert kvref_json("down", "mysql-8.0-plugin") == [{"name": "mysql-8.0-plugin", "was_running": True}]
-    assert not Path(up["folder"]).exists()
-
-
-def test_kvref_over_sqlite_comes_and_goes(kvref_json: Run) -> None:
-    up = kvref_json("up", "kvref-sqlite")
-    assert set(up) == FIELDS
-    assert (up["profile"], up["sql"]) == ("kvref", None)
-    assert Path(up["store"].removeprefix("sqlite:///")).is_file()
-    assert say(up["address"], b"get AA\r\n", b"END\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-    kvref_json("down", "kvref-sqlite")
-    assert not exists(up["pid"])
     assert not Path(up["folder"]).exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 from itertools import chain
@@ -13,12 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from helpers.live import missing_skips, nightly, target_or_skip
+from helpers.live import nightly, target_or_skip
 from helpers.waiting import until
-
-from kvref.errors import TargetError
-from kvref_testbed import targets
-from kvref_testbed.targets import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,43 +116,6 @@ def test_an_option_reaches_the_server_behind_twemproxy_or_twemproxy() -> None:
         assert "--mbuf-size=512" in psutil.Process(target.pid).cmdline()
 
 
-def test_an_option_is_a_line_of_the_configuration_of_yrmcds() -> None:
-    value = b"x" * 1_500_000
-    store = b"set k 0 0 %d\r\n%b\r\n" % (len(value), value)
-    with target_or_skip("yrmcds", ["max_data_size=2M"]) as target:
-        assert talk(target.memcached(), store) == [b"STORED\r\n"]
-
-
-@pytest.mark.nightly
-def test_an_option_reaches_nodecached() -> None:
-    with target_or_skip("nodecached", ["--maxSizeMb=64"]) as target:
-        assert b"STATS max_bytes 67108864\r\n" in talk(target.memcached(), b"stats\r\n")[0]
-
-
-@pytest.mark.nightly
-def test_an_option_reaches_java() -> None:
-    with target_or_skip("hazelcast", ["-Xmx128m"]) as target:
-        assert "-Xmx128m" in psutil.Process(target.pid).cmdline()
-
-
-@pytest.mark.parametrize(
-    ("name", "option", "message"),
-    [
-        nightly("hazelcast", "-Xmany", r"hazelcast exited with status 1 while(?s:.*)-Xmany"),
-        ("twemproxy-memcached", "--mbuf-size=many", r"nutcracker exited with status 1 while(?s:.*)--mbuf-size=N"),
-        ("twemproxy-memcached", "--server=--no-such-option", r"memcached exited with (?s:.*)no-such-option"),
-        ("yrmcds", "workers=many", r"yrmcdsd exited with status 1 while(?s:.*)Illegal value for workers"),
-    ],
-)
-def test_a_refused_option_is_explained_and_leaves_nothing(
-    name: str, option: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(TargetError, match=message), target_or_skip(name, [option]):
-        pytest.fail("it started")
-    assert not list(tmp_path.glob("kvref-*"))
-
-
 def test_the_end_of_the_server_behind_twemproxy_is_a_crash(state: Path, kvref_json: Run, available: Require) -> None:
     available("twemproxy-memcached")
     up = kvref_json("up", "twemproxy-memcached")
@@ -168,52 +126,3 @@ def test_the_end_of_the_server_behind_twemproxy_is_a_crash(state: Path, kvref_js
     assert "memcached" in seen["reason"]
     kvref_json("down", "twemproxy-memcached")
     until_ended(Path(up["folder"]), [up["pid"], behind["pid"]])
-
-
-@pytest.mark.nightly
-def test_nodecached_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KVREF_CACHE", str(tmp_path))
-    with target_or_skip("nodecached") as target:
-        assert target.version == "nodecached-0.2.0"
-    (folder,) = (each for each in (tmp_path / "servers").iterdir() if each.is_dir())
-    # Without the network it starts all the same.
-    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
-    with targets.running("nodecached"):
-        pass
-    shutil.rmtree(folder)
-    monkeypatch.setenv("npm_config_fetch_retries", "0")
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm"))
-    with (
-        pytest.raises(targets.MissingError, match=r"npm could not install nodecached \(status 1\):(?s:.*)127.0.0.1"),
-        targets.running("nodecached"),
-    ):
-        pytest.fail("it started")
-    assert [each.suffix for each in (tmp_path / "servers").iterdir()] == [".lock"]
-
-
-@pytest.mark.parametrize(
-    ("name", "installation"),
-    [
-        ("twemproxy", "'nutcracker' is not installed.*: apt-get install nutcracker"),
-        ("yrmcds", "'yrmcdsd' is not installed.*: apt-get install yrmcds"),
-        ("nodecached", "'node' is not installed.*: apt-get install nodejs"),
-        ("hazelcast", "'java' is not installed.*: apt-get install default-jre-headless"),
-    ],
-)
-def test_a_missing_program_is_named_with_its_package(
-    name: str, installation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(needs, "_SERVERS", "")
-    with pytest.raises(targets.MissingError, match=installation), targets.running(name):
-        pytest.fail("it started")
-
-
-def test_missing_npm_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with missing_skips():
-        node = needs.tool("node")
-    (tmp_path / "node").symlink_to(node)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("KVREF_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(targets.MissingError, match=r"'npm' .*: apt-get install npm"), targets.running("nodecached"):
-        pytest.fail("it started")

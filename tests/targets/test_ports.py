@@ -48,9 +48,3 @@ def test_a_reservation_ends(reservations: Path, monkeypatch: pytest.MonkeyPatch)
     later = time.time() + 121
     monkeypatch.setattr(time, "time", lambda: later)
     assert ports.free_port() == ports._FIRST
-
-
-def test_half_a_line_is_no_reservation(reservations: Path) -> None:
-    reservations.write_text("20001 1.5\n2000")
-    assert ports.free_port() >= 20000
-    assert len(reservations.read_text().splitlines()) == 1

@@ -14,7 +14,6 @@ import pytest
 from helpers.live import nightly, target_or_skip
 from helpers.waiting import until
 
-from kvref.errors import TargetError
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -69,21 +68,6 @@ def test_it_ends_with_a_killed_owner(available: Callable[[str], None]) -> None:
     until(lambda: not Path(f"/proc/{pid}").exists() and not Path(folder).exists())
 
 
-def test_a_refused_option_is_explained_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    explained = pytest.raises(TargetError, match=r"memcached exited with status \d+ while(?s:.*)no-such-option")
-    with explained, target_or_skip("memcached", ["--no-such-option"]):
-        pytest.fail("it started")
-    assert not list(tmp_path.glob("kvref-*"))
-
-
-@pytest.mark.nightly
-def test_a_misspelt_plugin_option_is_refused() -> None:
-    explained = pytest.raises(TargetError, match=r"no variable 'daemon_memcached_w_batchsize'; it has .*w_batch_size")
-    with explained, target_or_skip("mysql-5.6-plugin", ["--daemon-memcached-w-batchsize=10"]):
-        pytest.fail("it started")
-
-
 @pytest.mark.parametrize("name", [nightly("mysql-8.0-plugin"), nightly("mysql-5.6-plugin"), "kvref-sqlite"])
 def test_one_is_started_again_with_settings_at_the_same_address_and_on_the_same_data(
     name: str, available: Callable[[str], None]
@@ -97,23 +81,6 @@ def test_one_is_started_again_with_settings_at_the_same_address_and_on_the_same_
         assert instance.target.pid != before.pid
         assert _said(before.memcached(), b"get k\r\n").startswith(b"VALUE k 0 1\r\nx\r\n")
     assert not Path(f"/proc/{instance.target.pid}").exists()
-
-
-def test_kvref_that_refuses_a_setting_says_so_and_can_be_started_again() -> None:
-    with targets.private("kvref-sqlite") as instance:
-        with pytest.raises(TargetError, match="daemon_memcached_w_batch_size=0"):
-            instance.restart({"daemon_memcached_w_batch_size": 0})
-        instance.restart({})
-        assert _said(instance.target.memcached(), b"get k\r\n") == b"END\r\n"
-
-
-def test_memcached_has_no_settings(available: Callable[[str], None]) -> None:
-    available("memcached")
-    with (
-        targets.private("memcached") as instance,
-        pytest.raises(TargetError, match="memcached has no settings of batches"),
-    ):
-        instance.restart({"daemon_memcached_w_batch_size": 2})
 
 
 def _said(address: str, request: bytes) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import closing, suppress
@@ -18,7 +17,6 @@ from helpers.live import MYSQL_8, sql_server_or_skip
 from helpers.waiting import until
 
 from kvref.errors import TargetError
-from kvref_testbed import targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,16 +58,6 @@ def test_it_answers_sql_over_tcp_and_its_socket(name: str) -> None:
             server.start()
 
 
-@pytest.mark.nightly
-def test_the_schema_of_the_plugin_is_there_and_the_plugin_is_not() -> None:
-    with sql_server_or_skip("mysql-8.0") as server:
-        mapping = "SELECT db_schema, db_table FROM innodb_memcache.containers WHERE name = 'aaa'"
-        assert rows(server, mapping) == (("test", "demo_test"),)
-        assert rows(server, "SELECT c2 FROM test.demo_test") == (("HELLO, HELLO",),)
-        assert rows(server, "SHOW PLUGINS")
-        assert "daemon_memcached" not in {row[0] for row in rows(server, "SHOW PLUGINS")}
-
-
 @EVERY
 def test_what_was_committed_outlives_a_kill(name: str) -> None:
     with sql_server_or_skip(name, ["--max-connections=17"]) as server, sql_server_or_skip(name) as other:
@@ -88,42 +76,6 @@ def test_what_was_committed_outlives_a_kill(name: str) -> None:
         assert rows(server, "SELECT k FROM shop.items") == ((1,),)
         assert rows(server, "SELECT @@port, @@max_connections") == ((server.port, 17),)
         assert rows(other, "SHOW DATABASES LIKE 'shop'") == ()
-
-
-@EVERY
-def test_one_that_was_stopped_or_ended_by_itself_is_started_again(name: str) -> None:
-    with sql_server_or_skip(name) as server:
-        rows(server, "CREATE DATABASE shop")
-        server.stop()
-        server.start()
-        assert server.exit_status() is None
-        rows(server, "SHUTDOWN")
-        until(lambda: not server.running())
-        assert server.exit_status() == 0
-        server.start()
-        assert rows(server, "SHOW DATABASES LIKE 'shop'") == (("shop",),)
-
-
-def test_a_start_that_failed_may_be_repeated() -> None:
-    with sql_server_or_skip("mariadb") as server:
-        server.kill()
-        with closing(socket.create_server((server.host, server.port))):
-            with pytest.raises(TargetError, match=r"mysqld exited with status 1 while(?s:.*)Address already in use"):
-                server.start()
-            assert server.exit_status() == 1
-        server.start()
-        assert rows(server, "SELECT VERSION()") == ((server.version,),)
-
-
-@EVERY
-def test_a_refused_option_is_explained_and_leaves_nothing(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    explained = pytest.raises(TargetError, match=r"mysqld exited with status \d+ while(?s:.*)no-such-option")
-    with explained, sql_server_or_skip(name, ["--no-such-option"]):
-        pytest.fail("it started")
-    assert not list(tmp_path.glob("kvref-*"))
 
 
 def number_of(folder: Path) -> tuple[int, int]:
@@ -168,23 +120,3 @@ def test_nothing_is_left_of_it(name: str, tmp_path: Path) -> None:
         assert str(folder) not in Path("/proc/self/mountinfo").read_text()
         os.kill(owner.pid, signal.SIGKILL)
     until(lambda: not folder.exists() and not processes_in(number))
-
-
-def test_up_says_that_it_has_no_memcached(kvref: Run, kvref_json: Run, available: Callable[[str], None]) -> None:
-    available("mariadb")
-    up = kvref_json("up", "mariadb")
-    assert (up["address"], up["profile"], up["store"]) == (None, None, None)
-    parts = urlsplit(up["sql"])
-    assert parts.hostname is not None
-    for where in ({"unix_socket": up["socket"]}, {"host": parts.hostname, "port": parts.port}):
-        with closing(pymysql.connect(user="root", **where)) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT VERSION()")
-            assert cursor.fetchall() == ((up["version"],),)
-    shown = kvref("status").stdout
-    assert f"mariadb running: version {up['version']}, pid {up['pid']}\n  sql      {up['sql']}\n" in shown
-    target = next(each.target for each in targets.status() if each.name == "mariadb")
-    assert target is not None
-    with pytest.raises(TargetError, match="mariadb answers SQL and no memcached command: use mysql://root@127"):
-        _ = target.port
-    assert kvref_json("down", "mariadb") == [{"name": "mariadb", "was_running": True}]
-    assert not Path(up["folder"]).exists()
