@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from helpers.harness import Harness
-
-from kvref import profiles
-from kvref.engine.mapping import Switch, split_word
-from kvref.engine.rules import rules
 
 Make = Callable[..., Harness]
 THREE = (
@@ -24,19 +19,6 @@ THREE = (
 )
 DEMO_K = b"VALUE k 8 4\r\ndemo\r\n"
 END = b"END\r\n"
-
-
-@pytest.mark.parametrize(
-    ("profile", "verb"),
-    [
-        *(("kvref", verb) for verb in ("add", "replace", "append", "prepend")),
-        *((profile, "replace") for profile in ("mysql-8.0", "mysql-5.6")),  # no recording has this one
-    ],
-)
-def test_a_switch_word_without_a_key_stores_nothing_and_switches(harness: Make, profile: str, verb: str) -> None:
-    endpoint = harness(profile, *THREE)
-    assert endpoint.say(f"{verb} @@m2 0 0 1\r\nx\r\n".encode()) == b"NOT_STORED\r\n"
-    assert endpoint.say(b"get k\r\n") == b"VALUE k 2 3\r\ntwo\r\nEND\r\n"
 
 
 def test_kvref_switches_in_every_verb(harness: Make) -> None:
@@ -63,12 +45,6 @@ def test_a_get_of_8_0_without_an_answer_keeps_the_connection_from_switching(harn
     assert endpoint.say(b"get zz yy\r\nbind nope\r\n") == END + b"NOT_FOUND\r\n"  # the last word was looked up
 
 
-def test_capitals_come_before_an_underscore_in_5_6(harness: Make) -> None:
-    underscore = "INSERT INTO containers VALUES ('_a', 'test', 't1', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
-    capital = "UPDATE containers SET name = 'AAA' WHERE name = 'aaa'"
-    assert b"demo" in harness("mysql-5.6", *THREE, capital, underscore).say(b"get k\r\n")
-
-
 def test_rows_are_read_at_first_use_and_kept(harness: Make) -> None:
     endpoint = harness("kvref", *THREE)
     insert = "INSERT INTO containers VALUES ('late', 'test', 't1', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
@@ -80,18 +56,3 @@ def test_rows_are_read_at_first_use_and_kept(harness: Make) -> None:
     endpoint.shared.directory.replace(endpoint.store.read_directory())
     assert endpoint.say(b"get k\r\n") == b"SERVER_ERROR mapping late is no longer in containers: bind another\r\n"
     assert endpoint.say(b"bind m2\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 2 3\r\ntwo\r\nEND\r\n"
-
-
-PLUGIN, KVREF = rules(profiles.load("mysql-8.0")), rules(profiles.load("kvref"))
-
-
-@pytest.mark.parametrize(
-    ("word", "delimiter", "switch"),
-    [
-        (b"@@m1->k", b"->", Switch(b"m1", b"k", delimited=True)), (b"@@m1-k", b"->", Switch(b"m1-k", b"", delimited=False)),
-        (b"@@.m1.k", b".", Switch(b"", b"m1.k", delimited=True)), (b"@@q", b".", Switch(b"q", b"", delimited=False)),
-        (b"@@", b".", None), (b"@m1.k", b".", None), (b"k", b".", None),
-    ],
-)  # fmt: skip
-def test_kvref_delimiter_is_a_string(word: bytes, delimiter: bytes, switch: Switch | None) -> None:
-    assert split_word(word, delimiter, KVREF) == switch

@@ -61,15 +61,6 @@ def test_a_batch_takes_it_back_with_the_rest(harness: Make) -> None:
     assert endpoint.rows("SELECT k FROM timeless") == [("i",)]
 
 
-def test_the_row_is_kept_where_a_column_says_that_it_is_over(harness: Make) -> None:
-    endpoint = harness()
-    endpoint.say(b"set k 3 0 1\r\n5\r\ntouch k -1\r\nset j 0 -1 1\r\nx\r\n")
-    assert endpoint.rows("SELECT c1, c2, c3, c5 FROM demo_test WHERE c1 IN ('k', 'j') ORDER BY c1") == [
-        ("j", "x", 0, 1),
-        ("k", "5", 3, 1),
-    ]
-
-
 def test_a_condition_comes_first(harness: Make) -> None:
     endpoint = harness("kvref", *TIMELESS)
     endpoint.say(b"set k 0 0 1\r\n5\r\n")

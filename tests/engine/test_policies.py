@@ -63,13 +63,6 @@ def test_a_large_set_removes_its_key_from_the_cache(harness: Make) -> None:
         assert value_of(endpoint) == b"END\r\n"  # [more:policy-111]
 
 
-@pytest.mark.parametrize(("value", "answer"), [(b" 12 ", b"13\r\n"), (b" abc", NUMBER), (b"1 2 ", NUMBER), (b"+5", NUMBER), (b"", NUMBER)])  # fmt: skip
-def test_kvref_counts_numbers_only(harness: Make, value: bytes, answer: bytes) -> None:
-    endpoint = harness("kvref", CACHE)
-    endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
-    assert endpoint.say(b"incr k 1\r\n") == answer
-
-
 @pytest.mark.parametrize(
     ("value", "answer"),
     [(b" 12 ", b"13\r\n"), (b"12 x", b"13\r\n"), (b"12\0-", b"13\r\n"), (b"9223372036854775809\0-", b"9223372036854775810\r\n"),

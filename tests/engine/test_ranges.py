@@ -18,20 +18,6 @@ ROWS = (
 )
 
 
-# Ends without a key, and words of which there is no recording; the cases of KV-RANGE have the others.
-@pytest.mark.parametrize(
-    ("profile", "words", "keys"),
-    [
-        ("kvref", "@>@<d", "abc"), ("kvref", "@>=b@<", ""), ("kvref", "@>", "abcde"), ("kvref", "@<=", ""),
-        ("mysql-8.0", "@>b", "cde"), ("mysql-8.0", "@<=d", "abcd"), ("mysql-8.0", "@>d@<b", ""), ("mysql-8.0", "@>=b@<", ""),
-        ("mysql-8.0", "@>", "abcde"),
-    ],
-)  # fmt: skip
-def test_rows_in_key_order(harness: Make, profile: str, words: str, keys: str) -> None:
-    expected = "".join(f"VALUE {key} {'abcde'.index(key) + 1} 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-    assert harness(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
-
-
 @pytest.mark.parametrize(
     ("command", "plugin", "kvref"),
     [
@@ -51,12 +37,6 @@ def test_what_8_0_loses(harness: Make, command: bytes, plugin: bytes, kvref: byt
         assert harness(profile, *ROWS).say(command + b"\r\n") == expected + b"END\r\n", profile
 
 
-def test_an_expired_row_in_a_range(harness: Make) -> None:
-    expired = "UPDATE demo_test SET c5 = 100 WHERE c1 = 'b'"
-    assert harness("mysql-8.0", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nEND\r\n"
-    assert harness("kvref", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nVALUE c 3 2\r\nvc\r\nEND\r\n"
-
-
 def test_keys_that_would_break_the_reply_are_left_out(harness: Make) -> None:
     evil = "INSERT INTO demo_test VALUES ('bb' || char(13, 10) || 'END', 'x', 0, 0, 0), ('b b', 'x', 0, 0, 0)"
     assert harness("kvref", *ROWS, evil).say(b"get @>=b@<c\r\n") == b"VALUE b 2 2\r\nvb\r\nEND\r\n"
@@ -67,13 +47,6 @@ def test_a_range_of_more_rows_than_a_page(harness: Make) -> None:
     reply = harness("kvref", *ROWS, many).say(b"get @>=k0000@<=k1499\r\n")
     keys = [line.split()[1] for line in reply.splitlines() if line.startswith(b"VALUE")]
     assert keys == [b"k%04d" % number for number in range(1500)]
-
-
-def test_8_0_shows_every_key_of_a_range_as_it_is(harness: Make) -> None:
-    odd = "INSERT INTO demo_test VALUES ('', 'empty', 0, 0, 0), ('a b', 'blank', 0, 0, 0)"
-    assert harness("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
-        b"VALUE  0 5\r\nempty\r\nVALUE a 1 2\r\nva\r\nVALUE a b 0 5\r\nblank\r\nEND\r\n"
-    )
 
 
 def null_keys(count: int, index: str = "k") -> tuple[str, ...]:
@@ -181,24 +154,6 @@ def test_a_get_that_does_not_count_begins_the_snapshot_of_the_reads_that_do(
     served.say(requests)
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
     assert [b"vb" in served.say(b"get b\r\n") for _ in range(4)] == [n < kept for n in range(4)]
-
-
-@pytest.mark.parametrize(
-    ("words", "keys"),
-    [
-        (b"x", b"b"), (b"x y", b"bc"), (b"@@none.d", b"b"), (b"@@aaa.e y", b"bc"), (b"x @>d", b"bcde"),
-        (b"@@aaa", b" "), (b"x @@num y", b"b c"), (b"v w x y z", b"bcde"), (b"v w x y z a @>=d c", b"bcdeade"),
-    ],
-)  # fmt: skip
-def test_each_word_behind_a_range_of_a_mapping_shows_the_next_row_in_8_0(
-    harness: Make, words: bytes, keys: bytes
-) -> None:
-    # behind-001 to -003; the key of a word that has none is empty
-    reply = harness("mysql-8.0", *ROWS).say(b"get @@aaa.@>=a " + words + b"\r\n")
-    assert [line.split(b" ")[1] for line in reply.split(b"\r\n") if line.startswith(b"VALUE")] == [
-        bytes([key]).strip() for key in b"a" + keys
-    ]
-    assert harness("kvref", *ROWS).say(b"get @@aaa.@>=d x\r\n") == b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\nEND\r\n"
 
 
 @pytest.mark.parametrize(("words", "reads"), [(b"x", 0), (b"x y", 1), (b"x y z", 2), (b"@>a", 1), (b"@@aaa", 0)])

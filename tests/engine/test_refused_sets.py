@@ -36,11 +36,6 @@ def test_other_verbs_leave_it(harness: Make) -> None:
     assert endpoint.say(b"get AA\r\n") == OLD
 
 
-@pytest.mark.parametrize("profile", ["mysql-8.0"])
-def test_the_plugin_leaves_it(harness: Make, profile: str) -> None:
-    assert harness(profile).say(WIDE + b"get AA\r\n").startswith(b"STORED\r\nVALUE AA 0 1024\r\n")
-
-
 def test_it_is_a_write_of_its_batch(harness: Make) -> None:
     endpoint = harness()
     endpoint.batch(3, 9)

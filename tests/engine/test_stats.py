@@ -47,14 +47,6 @@ def test_each_command_counts_once(
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == dict(counted)
 
 
-def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(harness: Make) -> None:
-    endpoint = harness("mysql-8.0", *ROWS)
-    endpoint.say(b"get @<c\r\n")
-    assert {name: counters(endpoint)[name] for name in ("cmd_get", "get_hits", "get_misses")} == {
-        "cmd_get": 3, "get_hits": 2, "get_misses": 1,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("profile", ALL)
 def test_detail_counts_by_prefix(harness: Make, profile: str) -> None:
     endpoint = harness(profile)
@@ -96,76 +88,6 @@ def shown(harness: Harness, name: str) -> str:
     return "not there" if found is None else found[1]
 
 
-@pytest.mark.parametrize(
-    ("line", "answer", "count"),
-    [
-        (b"get over\r\n", b"END\r\n", 1),
-        (b"get over over a\r\n", b"VALUE a 0 1\r\n5\r\nEND\r\n", 2),
-        (b"touch over 0\r\n", b"NOT_FOUND\r\n", 1),
-        (b"gat 0 over\r\n", b"END\r\n", 1),
-        (b"incr over 1\r\n", b"NOT_FOUND\r\n", 1),
-        (b"delete over\r\n", b"NOT_FOUND\r\n", 1),
-        (b"add over 0 0 1\r\n1\r\n", b"STORED\r\n", 1),
-        (b"replace over 0 0 1\r\n1\r\n", b"NOT_STORED\r\n", 1),
-        (b"set over 0 0 1\r\n1\r\n", b"STORED\r\n", 0),
-        (b"mg over v\r\n", b"EN\r\n", 1),
-        (b"md over\r\n", b"NF\r\n", 1),
-        (b"get a zz\r\n", b"VALUE a 0 1\r\n5\r\nEND\r\n", 0),
-    ],
-)
-def test_look_ups_of_expired_rows_are_counted(harness: Make, line: bytes, answer: bytes, count: int) -> None:
-    endpoint = harness("kvref", *ROWS)  # [kinds-002]
-    assert endpoint.say(line) == answer
-    assert shown(endpoint, "get_expired") == str(count)
-
-
-def test_too_large_items_of_the_text_protocol_are_counted(harness: Make) -> None:
-    endpoint = harness("kvref")  # [kinds-001]; the value column has 1024 bytes
-    too_large = b"SERVER_ERROR object too large for cache\r\n"
-    too_wide = b"SERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n"
-    assert endpoint.say(b"set a 0 0 2000000\r\n" + b"x" * 2_000_000 + b"\r\n") == too_large
-    assert endpoint.say(b"set a 0 0 1025\r\n" + b"x" * 1025 + b"\r\n") == too_wide
-    assert endpoint.say(b"ms a 2000000\r\n" + b"x" * 2_000_000 + b"\r\n") == too_large
-    assert endpoint.say(b"set a 0 0 1000\r\n" + b"x" * 1000 + b"\r\n") == b"STORED\r\n"
-    assert endpoint.say(b"append a 0 0 100\r\n" + b"x" * 100 + b"\r\n") == too_wide
-    assert shown(endpoint, "store_too_large") == "3"
-    binary = bytes.fromhex("8001000108000000001e848900000000") + bytes(16) + b"a" + b"x" * 2_000_000
-    assert endpoint.say(binary, "binary")[6:8] == b"\x00\x03"
-    assert shown(endpoint, "store_too_large") == "3"
-
-
-def test_stored_items_are_counted(harness: Make) -> None:
-    endpoint = harness("kvref", *ROWS)  # [kinds-004]
-    for line in (
-        b"set n 0 0 1\r\n1\r\n",
-        b"set n 0 0 1\r\n2\r\n",
-        b"append n 0 0 1\r\n3\r\n",
-        b"ms n 1\r\n1\r\n",
-        b"ma v N0\r\n",
-    ):
-        endpoint.say(line)
-    for line in (b"add n 0 0 1\r\n1\r\n", b"incr n 1\r\n", b"replace zz 0 0 1\r\n1\r\n", b"delete n\r\n"):
-        endpoint.say(line)
-    assert shown(endpoint, "total_items") == "5"
-    assert endpoint.say(b"stats reset\r\n") == b"RESET\r\n"
-    assert shown(endpoint, "total_items") == "0"
-
-
-def test_items_are_the_rows_of_the_mapping_in_force(harness: Make) -> None:
-    other = "INSERT INTO containers VALUES ('other', 'test', 'others', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
-    endpoint = harness(
-        "kvref",
-        *ROWS,
-        "CREATE TABLE others AS SELECT * FROM demo_test WHERE 0",
-        'CREATE UNIQUE INDEX "others.PRIMARY" ON others (c1)',
-        other,
-    )
-    assert shown(endpoint, "curr_items") == "3"
-    assert b"STAT curr_items 3\r\n" in endpoint.say(b"stats\r\n", "b")
-    endpoint.say(b"delete a\r\n")
-    assert shown(endpoint, "curr_items") == "2"
-
-
 def test_items_are_not_shown_if_the_store_does_not_answer(harness: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = harness("kvref")
 
@@ -174,12 +96,3 @@ def test_items_are_not_shown_if_the_store_does_not_answer(harness: Make, monkeyp
 
     monkeypatch.setattr("kvref.storage.sqlite.store.estimate", fails)
     assert (shown(endpoint, "curr_items"), shown(endpoint, "total_items")) == ("not there", "0")
-
-
-def test_the_plugin_counts_no_items(harness: Make) -> None:
-    for profile in ("mysql-8.0", "mysql-5.6"):
-        endpoint = harness(profile, *ROWS)
-        endpoint.say(b"set n 0 0 1\r\n1\r\n")
-        names = re.findall(r"STAT (\S+) ", endpoint.say(b"stats\r\n").decode())
-        assert shown(endpoint, "curr_items") == "0", profile
-        assert not {"get_expired", "get_flushed", "store_too_large"} & set(names), profile

@@ -24,19 +24,6 @@ def kept(endpoint: Harness, key: str = "k") -> tuple[object, ...]:
     return row
 
 
-def test_only_the_time_of_a_row_changes(harness: Make) -> None:
-    endpoint = harness()
-    endpoint.say(b"set k 7 10 1\r\nx\r\n")
-    flags, cas, time = kept(endpoint)
-    assert time == NOW + 10
-    assert endpoint.say(b"touch k 100\r\n") == b"TOUCHED\r\n"
-    assert kept(endpoint) == (flags, cas, NOW + 100)
-    assert endpoint.say(b"gats 0 k nokey k\r\n") == b"VALUE k 7 1 %d\r\nx\r\n" % cas * 2 + b"END\r\n"
-    assert kept(endpoint) == (flags, cas, 0)
-    assert endpoint.say(b"touch k 2000000000 noreply\r\ntouch nokey 0\r\n") == b"NOT_FOUND\r\n"
-    assert kept(endpoint) == (flags, cas, 2000000000)
-
-
 def test_columns_that_no_mapping_names_and_a_null_stay_as_they_are(harness: Make) -> None:
     endpoint = harness("kvref", "INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', 0)")
     assert endpoint.say(b"gat 100 k\r\n") == b"VALUE k 0 1\r\nx\r\nEND\r\n"
@@ -67,13 +54,6 @@ def test_what_is_refused_changes_nothing(harness: Make, line: str, answer: str) 
     endpoint.say(b"set k 0 10 1\r\nx\r\n")
     assert endpoint.say(line.encode() + b"\r\n") == answer.encode() + b"\r\n"
     assert kept(endpoint)[2] == (0 if answer == "TOUCHED" else NOW + 10)
-
-
-def test_an_expired_row_is_missing(harness: Make) -> None:
-    endpoint = harness()
-    endpoint.say(b"set k 0 10 1\r\nx\r\n")
-    endpoint.now += 11
-    assert endpoint.say(b"touch k 100\r\ngat 100 k\r\n") == b"NOT_FOUND\r\nEND\r\n"
 
 
 def test_words_switch_and_a_mapping_without_time_can_only_be_touched_with_0(harness: Make) -> None:
@@ -122,9 +102,3 @@ def test_what_is_in_the_cache_is_touched(harness: Make, policy: str) -> None:
     endpoint.now += 6
     assert endpoint.say(b"gets k\r\n") == b"END\r\n"
     assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == ([(NOW + 20,)] if policy == "caching" else [])
-
-
-def test_what_is_switched_off_is_answered_as_if_done(harness: Make) -> None:
-    endpoint = harness("kvref", POLICY.format("innodb_only", "disabled"))
-    assert endpoint.say(b"touch AA 10\r\ngat 10 AA\r\n") == b"TOUCHED\r\nEND\r\n"
-    assert harness("kvref", POLICY.format("disabled", "innodb_only")).say(b"gat 10 AA\r\n") == b"END\r\n"

@@ -56,13 +56,6 @@ def test_the_collation_of_the_key_decides(harness: Make, collation: str, found: 
     assert put(endpoint, found.split(maxsplit=1)[0], b"y", "add") == b"NOT_STORED\r\n"
 
 
-def test_a_set_renames_an_equal_key_in_the_plugin_only(harness: Make) -> None:
-    for profile, kept in (("mysql-8.0", "É"), ("kvref", "e")):
-        endpoint = table(harness, profile, "VARCHAR(9) COLLATE utf8mb4_0900_ai_ci", "TEXT", "'e', 'x', 0, 0, 0")
-        assert put(endpoint, "É", b"y") == STORED
-        assert endpoint.rows("SELECT k, v FROM t") == [(kept, "y")]
-
-
 def test_kvref_refuses_what_the_character_set_cannot_hold(harness: Make) -> None:
     endpoint = table(harness, "kvref", "VARCHAR(8) COLLATE utf8_general_ci", "VARCHAR(8) COLLATE ascii_bin")
     assert put(endpoint, "a😀", b"x") == b"SERVER_ERROR column k holds utf8 text, byte 1 of the data is none\r\n"
@@ -75,31 +68,6 @@ def test_ascii_columns_keep_every_byte_in_the_plugin(harness: Make) -> None:
     assert put(endpoint, b"\xe9", b"\xff") == STORED
     assert value(endpoint, b"\xe9") == b"\xff"
     assert value(endpoint, b"\xc9") is None
-
-
-def test_ucs2_columns_take_pairs_of_bytes(harness: Make) -> None:
-    column = "VARCHAR(4) COLLATE ucs2_general_ci"
-    endpoint = table(harness, "mysql-8.0", column, column, "'ab', 'cd', 0, 0, 0")
-    assert value(endpoint, "ab") is None  # [type-012]
-    assert put(endpoint, "new", b"abc") == STORED
-    assert endpoint.rows("SELECT k, v FROM t WHERE k <> 'ab'") == [("湥", "慢")]
-    assert value(endpoint, "new") == b"ab"
-    assert put(endpoint, "new", b"abcdefghij") == STORED
-    assert value(endpoint, "new") == b"abcdefgh"
-
-
-def test_char_over_utf8_is_padded_to_bytes(harness: Make) -> None:
-    endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "CHAR(6)")
-    assert put(endpoint, "k", "é".encode()) == STORED
-    assert value(endpoint, "k") == "é    ".encode()  # seen on both versions
-    assert put(endpoint, "k", b"ZZ", "append") == STORED
-    assert value(endpoint, "k") == "é    Z".encode()
-
-
-def test_malformed_text_stays_in_a_tinytext(harness: Make) -> None:
-    endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "TINYTEXT")
-    assert put(endpoint, "k", b"ab\xffcd") == STORED
-    assert value(endpoint, "k") == b"ab\xffcd"
 
 
 @pytest.mark.parametrize("profile", ALL)
@@ -125,29 +93,6 @@ def test_unsigned_numbers_beyond_63_bits(harness: Make, profile: str) -> None:
     assert endpoint.say(b"delete %b\r\n" % last) == b"DELETED\r\n"
 
 
-def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(harness: Make) -> None:
-    endpoint = table(harness, "kvref", "BIGINT UNSIGNED", "TEXT")
-    for key in ("18446744073709551615", "9223372036854775807", "9223372036854775808", "1"):
-        assert put(endpoint, key, b"x") == STORED
-    assert [line.split()[1] for line in endpoint.say(b"get @>=0\r\n").splitlines() if line.startswith(b"VALUE")] == [
-        b"1", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615",
-    ]  # fmt: skip
-
-
-def test_year(harness: Make) -> None:
-    plugin = table(harness, "mysql-8.0", "YEAR", "YEAR", "2020, 2020, 2020, 0, 0", flags="YEAR")
-    assert value(plugin, "2020") is None  # [type-047]
-    assert plugin.say(b"get 120\r\n") == b"VALUE 120 120 3\r\n120\r\nEND\r\n"  # [type-137] [flag-087]
-    assert put(plugin, "2021", b"7") == STORED
-    assert plugin.rows("SELECT k, v, f FROM t") == [(2020, 2020, 2020), (2129, 1907, 0)]
-    endpoint = table(harness, "kvref", "YEAR", "YEAR", "2020, 2020, 0, 0, 0")
-    assert value(endpoint, "2020") == b"2020"
-    assert (
-        put(endpoint, "2021", b"1900")
-        == b"CLIENT_ERROR value '1900' is not a number from 1901 to 2155 for column v\r\n"
-    )
-
-
 def test_storage_bytes_in_the_plugin(harness: Make) -> None:
     endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "FLOAT", "'a', 1.5, 3, 0, 0", "'n', NULL, 3, 0, 0")
     assert value(endpoint, "a") == b"\0\0\xc0?"  # [type-130]
@@ -166,11 +111,6 @@ def test_short_content_of_a_fixed_column_lets_the_others_slip(harness: Make, pro
         assert endpoint.say(b"get k\r\n") == b"VALUE k %d 6\r\n%b\r\nEND\r\n" % (flags, shown)
     assert endpoint.say(b"set k 0 0 6\r\n7abcde\r\nincr k 1\r\n") == b"STORED\r\n8\r\n"
     assert value(endpoint, "k") == b"8\x80\0\0\0\0"
-
-
-def test_short_content_stays_as_it_is_in_kvref(harness: Make) -> None:
-    endpoint = table(harness, "kvref", "VARCHAR(9)", "BINARY(6)")
-    assert endpoint.say(b"set k 4 0 2\r\n42\r\nget k\r\n") == b"STORED\r\nVALUE k 4 2\r\n42\r\nEND\r\n"
 
 
 def test_mediumint_reads_as_zero_in_the_plugin(harness: Make) -> None:

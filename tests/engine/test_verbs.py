@@ -96,32 +96,6 @@ def test_several_value_columns(
         assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'new'") == ([expected] if expected else []), profile
 
 
-def test_plugin_incr_runs_the_text_columns_together(harness: Make) -> None:
-    endpoint = harness("mysql-8.0", *COLUMNS)
-    endpoint.say(b"bind many\r\n" + store("set", "n", b"5|6|7"))
-    # Up to an integer column: seen on both versions.
-    assert endpoint.say(b"incr n 5\r\nget n\r\n") == b"61\r\nVALUE n 0 4\r\n61||\r\nEND\r\n"
-
-
-FLAGS_CHOOSE = [(0, 17, ("17", None, None, None)), (1, 7, (None, "7", None, None)), (2, 8, (None, None, 8, None)),
-                (3, 9, (None, None, None, "9")), (4, 17, ("17", None, None, None)), (-1, 17, ("17", None, None, None))]  # fmt: skip
-
-
-@pytest.mark.parametrize(("flags", "answer", "stored"), FLAGS_CHOOSE)
-def test_plugin_incr_takes_the_flags_for_a_column_number(
-    harness: Make, flags: int, answer: int, stored: tuple[object, ...]
-) -> None:
-    # Seen on 8.0.33 with exactly this table, and on 5.6.14 but for flags 2.
-    endpoint = harness(
-        "mysql-8.0",
-        "CREATE TABLE t4 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(200), n INT, c VARCHAR(6), f INT)",
-        "INSERT INTO containers VALUES ('t4', 'test', 't4', 'k', 'a,b,n,c', 'f', '0', '0', 'PRIMARY')",
-        f"INSERT INTO t4 VALUES ('k', '1', '2', 3, '4', {flags})",
-    )
-    assert endpoint.say(b"bind t4\r\nincr k 5\r\n") == b"SUCCEED\r\n%d\r\n" % answer
-    assert endpoint.rows("SELECT a, b, n, c FROM t4") == [stored]
-
-
 def test_integer_key(harness: Make) -> None:
     table = (
         "CREATE TABLE ints (k INT PRIMARY KEY, v VARCHAR(10))", "INSERT INTO ints VALUES (5, 'five')",
@@ -184,78 +158,6 @@ def test_a_pending_row_is_shown_by_the_columns_of_the_mapping_that_reads(
     assert d.say(b"bind both\r\nget old\r\n", "b") == (
         b"SUCCEED\r\nVALUE old 0 %d\r\n%b\r\nEND\r\n" % (len(value), value)
     )
-
-
-def test_flush_all(harness: Make) -> None:
-    for profile, delayed in (
-        ("mysql-8.0", b"OK\r\n"),
-        ("kvref", b"CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0\r\n"),
-    ):
-        endpoint = harness(profile)
-        assert endpoint.say(b"flush_all 5\r\n") == delayed  # [verb-038]
-        assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
-        assert endpoint.rows("SELECT * FROM demo_test") == []
-
-
-def test_stats(harness: Make) -> None:
-    endpoint = harness("mysql-8.0")
-    endpoint.say(b"get AA nope\r\n" + store("set", "k", b"1") + b"incr k 1\r\ndelete nope\r\n")
-    rows = dict(line.split()[1:3] for line in endpoint.say(b"stats\r\n").splitlines()[:-1] if len(line.split()) > 2)
-    assert [rows[name] for name in (b"get_hits", b"get_misses", b"cmd_set", b"incr_hits", b"delete_misses")] == [
-        b"1"
-    ] * 5
-    assert endpoint.say(b"stats reset\r\nstats slabs\r\nstats malloc\r\nstats detail\r\n") == (
-        b"RESET\r\nSTAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\nERROR\r\n"
-        b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"
-    )
-    assert b"STAT cmd_get 0\r\n" in endpoint.say(b"stats\r\n")
-
-
-def test_plugin_append_takes_the_flags_of_the_request_for_a_column_number(harness: Make) -> None:
-    # Seen on both versions: flags 0, 1, 2 choose a column, anything larger the first.
-    table = (
-        "CREATE TABLE t3 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(6), c VARCHAR(6), f INT)",
-        "INSERT INTO containers VALUES ('t3', 'test', 't3', 'k', 'a,b,c', 'f', '0', '0', 'PRIMARY')",
-    )
-    for flags, stored in (
-        (0, ("19", None, None)),
-        (1, (None, "29", None)),
-        (2, (None, None, "39")),
-        (3, ("19", None, None)),
-    ):
-        endpoint = harness("mysql-8.0", *table, "INSERT INTO t3 VALUES ('k', '1', '2', '3', 2)")
-        assert endpoint.say(b"bind t3\r\n" + store("append", "k", b"9", flags=flags)) == b"SUCCEED\r\nSTORED\r\n"
-        assert endpoint.rows("SELECT a, b, c FROM t3") == [stored], flags
-
-
-def test_numbers_that_do_not_fit_their_columns(harness: Make) -> None:
-    table = (
-        "CREATE TABLE small (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f TINYINT, e SMALLINT)",
-        "INSERT INTO containers VALUES ('small', 'test', 'small', 'k', 'v', 'f', '0', 'e', 'PRIMARY')",
-    )
-    endpoint = harness("kvref", *table)
-    assert endpoint.say(b"bind small\r\n" + store("set", "k", b"v", flags=300)) == (
-        b"SUCCEED\r\nCLIENT_ERROR 300 is out of the range of column f\r\n"
-    )
-    assert (
-        endpoint.say(store("set", "k", b"v", exptime=5))
-        == b"CLIENT_ERROR 1700000005 is out of the range of column e\r\n"
-    )
-    assert (
-        endpoint.say(store("set", "k", b"v", flags=4294967295) + b"get k\r\n")
-        == b"STORED\r\nVALUE k 4294967295 1\r\nv\r\nEND\r\n"
-    )
-    assert (
-        harness("mysql-8.0", *table).say(b"bind small\r\n" + store("set", "k", b"v", flags=300))
-        == b"SUCCEED\r\nSTORED\r\n"
-    )
-
-
-def test_what_get_shows_of_a_null_number_can_be_set_again(harness: Make) -> None:
-    endpoint = harness("kvref", *COLUMNS, "INSERT INTO many VALUES ('n', 'x', 'y', NULL, 'mine')")
-    assert endpoint.say(b"get @@many.n\r\n") == b"VALUE @@many.n 0 4\r\nx|y|\r\nEND\r\n"
-    assert endpoint.say(store("set", "n", b"x|y|")) == b"STORED\r\n"
-    assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'n'") == [("x", "y", None)]
 
 
 def test_rows_that_sql_wrote_as_blobs_or_malformed_text(harness: Make) -> None:
