@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from click.testing import CliRunner
 
 from kvref.cli import main
 from kvref_conformance.clients import report
-from kvref_conformance.clients.requirements import load
 
 SMALL = Path(__file__).with_name("small_client.py")
 ONLY = ("--only", "KC-CAS-00[12]", "--timeout", "0.1")
@@ -24,27 +22,6 @@ def run(*words: str) -> tuple[int, str]:
 
 def small(defect: str) -> list[str]:
     return ["--command", f"{sys.executable} {SMALL} '{defect}'", *ONLY]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["no-such"], "no client matches no-such: choose one of kvref, kvref-async, pymemcache"),
-        (["--only", "KC-NO*"], "no requirement matches KC-NO*"),
-        (["--write", __file__, "kvref"], "--write requires a full run"),
-    ],
-)
-def test_what_cannot_be_judged_is_an_error(words: list[str], message: str) -> None:
-    code, output = run(*words)
-    assert code == 2
-    assert message in output
-
-
-def test_clients_and_requirements_are_listed() -> None:
-    code, output = run("--list")
-    assert code == 0
-    assert all(each.statement in output for each in load())
-    assert "pylibmc, binary" in output
 
 
 @pytest.mark.programs
@@ -69,12 +46,3 @@ def test_an_adapter_that_does_not_start_is_skipped() -> None:
     code, output = run("--command", "/nonexistent/program", *ONLY)
     assert code == 2
     assert "command: skipped: /nonexistent/program: No such file" in output
-
-
-def test_a_record_is_read_again() -> None:
-    verdicts = {"KC-BASE-001": {"outcome": "holds"}, "KC-BASE-002": {"outcome": "fails", "why": "x", "steps": []}}
-    row = {"client": "x", "version": "1", "runtime": "y", "verdicts": verdicts}
-    record = {"date": "2026-01-01", "timeout": 0.3, "clients": {"kvref": row}, "skipped": {}}
-    assert report.parsed(report.dumped(record)) == record
-    assert "| kvref MappedClient, text | 1 | 1/2 | - | 1/2 |" in report.table(record)
-    assert json.loads(report.dumped(record))["clients"]["kvref"]["holds"] == ["KC-BASE-001"]

@@ -99,13 +99,6 @@ def test_the_page_says_what_differs_over_a_database_server() -> None:
         assert misplaced(steps_over_mysql(command), found) == []
 
 
-def test_a_step_at_another_place_and_one_that_is_not_called_are_found(calls: Calls) -> None:
-    first, second, *others = steps("set")
-    unknown = ("server/none.py", "none")
-    assert misplaced([second, first, *others], calls["set"]) == [f"{' '.join(first)}: called earlier"]
-    assert misplaced([first, unknown, second], calls["set"]) == ["server/none.py none: not called"]
-
-
 def test_steps_are_numbered_and_their_stages_are_those_of_the_picture() -> None:
     rows = [*STEP.finditer(PAGE)]
     assert [int(row["number"]) for row in rows] == [*range(1, len(rows) + 1)]

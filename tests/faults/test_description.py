@@ -1,15 +1,13 @@
-"""Every fault has a test, every test a fault, and the record and its table say what runs found."""
+"""Every fault has a test, every test a fault, and each is described for an operator."""
 
 from __future__ import annotations
 
 import ast
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults import survived
-from faults.description import FULL, Fault, described
+from faults.description import Fault, described
 
 FOLDER = Path(__file__).parent
 
@@ -46,52 +44,3 @@ def test_a_fault_is_described_for_an_operator(name: str) -> None:
     assert message[0].isupper()
     assert message.endswith(".")
     assert "\n" not in message
-
-
-ROW = {
-    "fault": "some-fault",
-    "expected": "All is there.",
-    "seconds": 61.2,
-    "cycles": 10,
-    "acknowledged": 12345,
-    "lost": 0,
-}
-
-
-def test_figures_become_words() -> None:
-    record = survived.merged(
-        {"rows": []}, [{**ROW, "without_service_s": 0.8, "rejected": 3, "refused": 0}], "2026-11-22"
-    )
-    head, _, line = survived.table(record).splitlines()
-    assert line == (
-        f"| some-fault | All is there. | 2026-11-22, {'full' if FULL else 'short'}, 61 s: 10 cycles, 12,345 writes acknowledged, 0 lost,"
-        " without service 0.8 s, 3 rejected | yes |"
-    )
-    assert head.count("|") == line.count("|")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"lost": 1}, "**no**"),
-        ({"failed": "it ended"}, "**no**: it ended"),
-        ({"not_run": "no root"}, "not tried: no root"),
-    ],
-)
-def test_what_is_not_survived_stands_in_the_table(more: dict[str, object], message: str) -> None:
-    assert survived.verdict({**ROW, **more}) == message
-
-
-def test_a_run_of_some_leaves_the_others() -> None:
-    before = {
-        "rows": [
-            {**ROW, "length": "full", "made": "then"},
-            {**ROW, "fault": "kill-sqlite", "length": "full", "made": "then"},
-        ]
-    }
-    after = survived.merged(before, [{**ROW, "cycles": 11}], "now")
-    assert [(row["fault"], row["cycles"], row["made"]) for row in after["rows"]] == [
-        ("kill-sqlite", 10, "then"),
-        ("some-fault", 11, "now"),
-    ]
-    assert json.loads(json.dumps(after)) == after

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 from helpers.live import missing_skips, nightly
-from helpers.serving import ask
 
 from fuzz.live import FaultError, Fuzz
-from fuzz.messages import Source, binary, text
-from fuzz.other_clients import NAME, TextClient, WrongReplyError
 from fuzz.record import FULL
 from fuzz.replies import BinaryReplies, MalformedError, TextReplies
 from fuzz.runs import RUNS, Run, held
@@ -57,18 +53,6 @@ def test_the_reader_takes_what_is_well_formed_in_any_pieces(message: bytes) -> N
         reader.end()
 
 
-def test_the_reader_takes_a_key_with_a_number_of_the_plugin() -> None:
-    message = b"VALUE @<=k1@< 2 0 5\r\nEND\r\n\r\nVALUE a 2 3 5\r\nxyz\r\nEND\r\n"
-    reader = TextReplies(plugin=True)
-    reader.feed(message)
-    reader.end()
-    assert reader.count == 1
-    with pytest.raises(MalformedError):
-        TextReplies().feed(message)
-    with pytest.raises(MalformedError):
-        TextReplies(plugin=True).feed(message.replace(b" 0 5", b" 0 4"))
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -97,15 +81,6 @@ def test_the_reader_of_frames() -> None:
     assert reader.count == 2
 
 
-def test_a_client_notices_what_another_does_to_its_row(tmp_path: Path) -> None:
-    with over_sqlite(tmp_path) as served, served.connect() as connection, served.connect() as other:
-        client = TextClient(connection)
-        client.go_on()
-        assert ask(other, b"incr @@%b.counter 1\r\n" % NAME) == b"4\r\n"
-        with pytest.raises(WrongReplyError, match="incr counter 3"):
-            client.go_on()
-
-
 def test_a_server_that_is_gone_or_says_it_failed_is_a_fault(tmp_path: Path) -> None:
     with over_sqlite(tmp_path) as served:
         fuzz = Fuzz(served, 1)
@@ -118,10 +93,3 @@ def test_a_server_that_is_gone_or_says_it_failed_is_a_fault(tmp_path: Path) -> N
         served.process.kill()
         with pytest.raises((FaultError, OSError)):
             fuzz.run(100_000)
-
-
-def test_a_seed_gives_the_same_messages_again() -> None:
-
-    for make in (text, binary):
-        one, other = (Source(random.Random(3), make) for _ in range(2))
-        assert [one.block(64) for _ in range(50)] == [other.block(64) for _ in range(50)]

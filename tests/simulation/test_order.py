@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kvref_testbed.simulation.clients import Item, Operation
-from kvref_testbed.simulation.loop import Clock, SimulatedLoop, StuckError
 from kvref_testbed.simulation.order import Fate, Step, longest_order
 from kvref_testbed.simulation.plan import Command
 from kvref_testbed.simulation.specification import KeySpecification, State
@@ -61,31 +60,6 @@ def test_histories(history: list[Step], fine: bool) -> None:
     assert in_order(*history) is fine
 
 
-def test_what_is_in_no_order_is_left_out_of_the_longest() -> None:
-    wrong = read(1, "7", 2, 3)
-    assert longest_order([ONE, wrong], State(), KeySpecification("k0", END).step) == [ONE]
-
-
 def test_a_pipeline_without_answers_takes_no_exponential_time() -> None:
     history = [write(line, "append", str(number), 0, None, Fate.LAST) for line in range(3) for number in range(30)]
     assert in_order(*history, read(4, None, 1, 2))
-
-
-def test_a_loop_in_which_nothing_is_left_to_happen_is_stuck() -> None:
-    loop = SimulatedLoop(Clock())
-    try:
-        with pytest.raises(StuckError):
-            loop.run_until_complete(loop.create_future())
-    finally:
-        loop.close()
-
-
-def test_to_wait_is_to_move_the_clock() -> None:
-    clock, seen = Clock(), []
-    loop = SimulatedLoop(clock)
-    loop.call_later(3600, lambda: seen.append(clock.now))
-    loop.call_later(7200, loop.stop)
-    loop.run_forever()
-    loop.close()
-    assert seen == [1000 + 3600]
-    assert clock.now == 1000 + 7200

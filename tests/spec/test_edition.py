@@ -1,4 +1,4 @@
-"""Editions of one profile: Markdown by chapter, JSON, the changelog between two, and the comparison of two profiles."""
+"""Editions of one profile: Markdown by chapter, JSON, and the changelog between two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from click.testing import CliRunner, Result
 
 import kvref_conformance.spec
 from kvref.cli import main
-from kvref.errors import SuiteError
 from kvref.specification import normative, requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.spec import compare, edition, grammar
@@ -69,23 +68,6 @@ def test_an_edition_has_the_requirements_of_its_profile_and_no_other(profile: st
             )
 
 
-def test_an_edition_shows_what_its_profile_replies_where_profiles_differ() -> None:
-    chapter = next(each for each in requirements.chapters() if each.name == "meta_commands")
-    found = {each.requirement.id: each.exchange for each in edition.obligations(chapter, "kvref")}
-    assert any(any("> mn" in line for line in lines) for lines in found.values())
-    assert edition.obligations(chapter, "mysql-8.0") == () or all(
-        "MN" not in "".join(each.exchange) for each in edition.obligations(chapter, "mysql-8.0")
-    )
-
-
-def test_the_recordings_have_the_replies_of_the_profile_alone() -> None:
-    text = pages("mysql-5.6")["recordings.md"]
-    assert "core:map-001" in text
-    assert text.splitlines()[0] == "# Recordings of 5.6.14"
-    assert "8.0.33 <" not in text
-    assert "none of its own" in pages("kvref")["recordings.md"]
-
-
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -97,16 +79,6 @@ def test_every_link_of_an_edition_leads_to_a_page_of_it_and_to_its_anchor(profil
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             assert target in made, (name, path)
             assert not anchor or f'<a id="{anchor}"></a>' in made[target], (name, path, anchor)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_requirement_with_an_exchange_shows_it_or_leads_to_it(profile: str) -> None:
-    for chapter in requirements.chapters():
-        for each in edition.obligations(chapter, profile):
-            name, page = each.requirement.id, pages(profile)[f"{chapter.name}.md"]
-            if each.exchange and not each.is_short():
-                assert f"(exchanges/{chapter.name}.md#{name})" in page
-                assert f"(../{chapter.name}.md#{name})" in pages(profile)[f"exchanges/{chapter.name}.md"]
 
 
 @pytest.mark.parametrize("profile", ["memcached", "mysql-8.0"])
@@ -141,28 +113,6 @@ def test_the_changelog_names_each_change() -> None:
         '* defaults.options.separator: "|" is now ";"',
     ):
         assert part in text, part
-
-
-def test_editions_of_two_profiles_have_no_changelog() -> None:
-    with pytest.raises(SuiteError, match="of the profiles kvref and memcached"):
-        compare.changelog({**made(), "profile": "kvref"}, made())
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 1, "chapters": []}'])
-def test_a_file_that_is_no_edition_is_rejected(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "old.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(SuiteError, match=r"old\.json"):
-        compare.read(path)
-
-
-def test_the_comparison_has_the_facts_and_requirements_that_differ() -> None:
-    text = compare.profiles_page("mysql-8.0", "mysql-5.6")
-    assert "| `expiry.negative` |" in text
-    only = text.partition("## Requirements of mysql-8.0 that mysql-5.6 does not have")[2]
-    first, _, second = only.partition("## Requirements of mysql-5.6")
-    assert "KV-RANGE-001" in first
-    assert "KV-RANGE-013" in second
 
 
 def test_the_command_writes_an_edition_and_its_changelog(tmp_path: Path) -> None:
@@ -209,11 +159,6 @@ OTHERS = {
 def test_no_page_of_an_edition_has_a_rule_of_another_profile(profile: str) -> None:
     found = [(name, OTHERS[profile].findall(text)) for name, text in pages(profile).items() if not is_appendix(name)]
     assert [each for each in found if each[1]] == []
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_no_page_of_an_edition_cites_a_test_of_kvref(profile: str) -> None:
-    assert [name for name, text in pages(profile).items() if "tests/" in text] == []
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -1,4 +1,4 @@
-"""The page: opened in a browser, filtered by its script, complete, and in need of nothing else."""
+"""The page: opened in a browser, complete, and in need of nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from helpers import browser
 
 from kvref.specification import requirements
-from kvref_conformance.reports import pages
 from kvref_conformance.spec import page
 from kvref_conformance.spec.entry import Section, sections
 
@@ -39,37 +38,6 @@ def test_the_page_opens_in_a_browser(chromium: str, some: tuple[Section, ...], t
     assert document.count(" hidden=") == 0
 
 
-@pytest.mark.parametrize(
-    ("untick", "search", "wanted"),
-    [
-        ("QUIRK", "", lambda each: each.level != "QUIRK"),
-        ("MUST", "", lambda each: each.level != "MUST"),
-        ("", "kv-bind-003", lambda each: each.id == "KV-BIND-003"),
-    ],
-)
-def test_the_page_filters(
-    chromium: str, some: tuple[Section, ...], tmp_path: Path, untick: str, search: str, wanted: object
-) -> None:
-    assert callable(wanted)
-    text = page.html(some).replace(f'value="{untick}" checked', f'value="{untick}"')
-    text = text.replace('name="text"', f'name="text" value="{search}"')
-    document = opened(chromium, text, tmp_path)
-    shown = re.findall(r'<article class="entry" id="([^"]+)"(?![^>]* hidden="")', document)
-    assert set(shown) == {each.id for each in BIND.values() if wanted(each)}
-    assert f">{len(shown)} of {len(BIND)} requirements</output>" in document
-
-
-def test_a_profile_that_is_not_wanted_hides_what_is_for_it_alone(
-    chromium: str, some: tuple[Section, ...], tmp_path: Path
-) -> None:
-    text = page.html(some)
-    for profile in ("kvref", "mysql-8.0", "memcached"):
-        text = text.replace(f'name="profiles" value="{profile}" checked', f'name="profiles" value="{profile}"')
-    document = opened(chromium, text, tmp_path)
-    shown = re.findall(r'<article class="entry" id="([^"]+)"(?![^>]* hidden="")', document)
-    assert set(shown) == {each.id for each in BIND.values() if each.applies_to("mysql-5.6")}
-
-
 def test_the_page_needs_nothing_else(some: tuple[Section, ...]) -> None:
     text = page.html(some)
     assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", text)
@@ -82,7 +50,3 @@ def test_every_requirement_of_the_catalogue_is_on_the_whole_page() -> None:
     assert set(re.findall(r'<article class="entry" id="([^"]+)"', text)) == requirements.load().keys()
     for profile in ("kvref", "mysql-8.0", "mysql-5.6", "memcached"):
         assert f'<th scope="row">{profile}</th>' in text
-
-
-def test_bytes_and_statements_are_escaped() -> None:
-    assert pages.prose("`a<b>` *c* **d** <e>") == "<code>a&lt;b&gt;</code> <em>c</em> <b>d</b> &lt;e&gt;"

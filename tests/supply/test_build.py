@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-from supply.locked import CI, ROOT
+from supply.locked import ROOT
 
 import kvref
 
@@ -78,38 +77,3 @@ def test_a_wheel_built_in_a_clone_names_no_folder_of_it(tmp_path: Path) -> None:
     assert re.findall(r"^Requires-Dist: (kvref-[^;]*)", metadata, re.MULTILINE) == [
         f"kvref-bench=={kvref.__version__}", f"kvref-conformance=={kvref.__version__}"
     ]  # fmt: skip
-
-
-def test_a_difference_is_reported(tmp_path: Path) -> None:
-    # A build of its own that is never the same twice: it writes the process into a file that goes along.
-    python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\nfor source; do :; done\n[ "$2" != build ] || echo "# $$" >> "$source/kvref/errors.py"\nexec {sys.executable} "$@"\n'
-    )
-    python.chmod(0o755)
-    environment = {**os.environ, "CI_PYTHON": str(python)}
-    done = subprocess.run(
-        ["bash", str(CI / "build"), str(tmp_path / "out")], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1, done.stdout
-    assert "is not the same when it is built again" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("owner", [0, 1000])
-def test_an_sdist_is_packed_again_without_its_time_and_owner(tmp_path: Path, owner: int) -> None:
-    paths = [tmp_path / f"{number}.tar.gz" for number in range(2)]
-    for number, path in enumerate(paths):
-        (tmp_path / "file").write_text("x")
-        os.utime(tmp_path / "file", (number + 0.5, number + 0.5))
-        with tarfile.open(path, "w:gz") as archive:
-            member = archive.gettarinfo(tmp_path / "file", "file")
-            member.uid = owner * number
-            with (tmp_path / "file").open("rb") as content:
-                archive.addfile(member, content)
-        subprocess.run(
-            [sys.executable, str(CI / "repack.py"), str(path)],
-            env={**os.environ, "SOURCE_DATE_EPOCH": "1000"},
-            check=True,
-        )
-    assert paths[0].read_bytes() == paths[1].read_bytes()
