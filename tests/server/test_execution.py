@@ -8,7 +8,8 @@ import pytest
 
 from kvref.engine.operations import Commit, FixSnapshot, LockWaitError, OperationGen, RollBack
 from kvref.protocol.replies import Reply, Status
-from kvref.server.executors.execution import FAILED, Execution
+from kvref.server.executors.base import Execution
+from kvref.server.scheduler import FAILED
 
 
 def begin(verb: OperationGen) -> Execution:

@@ -22,7 +22,7 @@ from kvref.engine.operations import (
 )
 from kvref.errors import StoreError
 from kvref.protocol.replies import Line, Reply, ServerError
-from kvref.server.executors.execution import Execution
+from kvref.server.executors.base import Execution
 from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
 from kvref.storage.memory import MemoryStore
 from kvref.storage.several import Placement, SeveralStores

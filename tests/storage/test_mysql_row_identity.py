@@ -9,7 +9,7 @@ import pytest
 from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
-from kvref.storage.mysql.row_identity import RowIdentities, StoredKey
+from kvref.storage.mysql.mapped_table import RowIdentities, StoredKey
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:

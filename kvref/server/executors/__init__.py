@@ -1,6 +1,7 @@
-"""Executors carry out the commands of all connections against one store, or several; `base.py` has their interface.
+"""Executors carry out the commands of all connections against one store, or several.
 
-Read `execution.py` first, the one interpreter of verbs; then `sqlite/executor.py` or `mysql/executor.py`.
+Read `base.py` first, their interface and the one interpreter of verbs; then `sqlite/executor.py` or
+`mysql/executor.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.execution import Execution
+from kvref.server.executors.base import Execution
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler, Work
 from kvref.server.slots import SETTLED, Commits

@@ -9,7 +9,7 @@ from typing import Final
 from kvref.engine.plans.plan import HIT, CachedRow
 from kvref.protocol.hits import renamed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
-from kvref.storage.mysql.row_identity import StoredKey
+from kvref.storage.mysql.mapped_table import StoredKey
 
 _VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 

@@ -21,9 +21,8 @@ from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import RetryableError, RowLockedError
-from kvref.storage.mysql.mapped_table import MappedTable
+from kvref.storage.mysql.mapped_table import MappedTable, RowIdentities, StoredKey
 from kvref.storage.mysql.result_set import Cells
-from kvref.storage.mysql.row_identity import RowIdentities, StoredKey
 from kvref.storage.mysql.statements import (
     NO_WAIT,
     SHARED,

@@ -21,9 +21,8 @@ from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.login import Login
-from kvref.storage.mysql.mapped_table import MappedTable, Version
+from kvref.storage.mysql.mapped_table import MappedTable, RowIdentities, Version
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
-from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.schema import KnownTables
 from kvref.storage.rows import MAX_STATEMENTS, PerMapping
 

@@ -29,11 +29,10 @@ from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.batched import count_write, decided_write, encoded_reply
+from kvref.server.executors.base import count_write, decided_write, encoded_reply
 from kvref.server.executors.mysql.cached_reads import read_parts
-from kvref.server.executors.mysql.command import Command, Runner, Transaction, end
+from kvref.server.executors.mysql.command import Command, RowLocks, Runner, Transaction, end
 from kvref.server.executors.mysql.pool import Pool
-from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.executors.mysql.runs import PlannedLine, Run, Task, noting, regrouped, settle, tasks_of
 from kvref.server.scheduler import Work
 from kvref.storage.isolation import Isolation

@@ -38,10 +38,9 @@ from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.mysql.command import Command, Planners, Transaction
+from kvref.server.executors.mysql.command import Command, Planners, RowLocks, Transaction
 from kvref.server.executors.mysql.planned import MySQLScheduler, Planned, connections_of_groups, planned
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
-from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Work
 from kvref.server.slots import SETTLED, Commits

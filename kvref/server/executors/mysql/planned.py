@@ -24,11 +24,10 @@ from kvref.errors import ConfigError, KvrefError
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.batches import OpenBatches
 from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
-from kvref.server.executors.mysql.command import Command, Runner, Transaction
+from kvref.server.executors.mysql.command import Command, RowLocks, Runner, Transaction
 from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
-from kvref.server.executors.mysql.row_locks import RowLocks
 from kvref.server.executors.mysql.runs import (
     PlannedLine,
     Run,

@@ -30,7 +30,7 @@ from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.batched import count_write, decided_write, encoded_reply
+from kvref.server.executors.base import count_write, decided_write, encoded_reply
 from kvref.server.planner import Planner
 from kvref.server.planners.base import InputPlanner, Stop
 from kvref.server.planners.binary import BinaryPlanner

@@ -22,7 +22,7 @@ from kvref.errors import StoreError
 from kvref.protocol.commands import Get, Noop, Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.execution import Execution
+from kvref.server.executors.base import Execution
 from kvref.server.executors.sqlite.batches import BatchLine, BatchScheduler, LinePlanner
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner

@@ -16,8 +16,8 @@ from zlib import crc32
 
 from kvref.storage.config.codecs import decimal_width
 from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, LogEnd, Point, file_number
+from kvref.storage.mysql.mapped_table import StoredKey
 from kvref.storage.mysql.result_set import length_encoded
-from kvref.storage.mysql.row_identity import StoredKey
 
 Table = tuple[str, str]  # schema and name, in lower case: a server may compare them so
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table

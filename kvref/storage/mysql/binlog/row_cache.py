@@ -22,7 +22,7 @@ from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
 from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position, Settled
-from kvref.storage.mysql.row_identity import StoredKey
+from kvref.storage.mysql.mapped_table import StoredKey
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
