@@ -56,15 +56,17 @@ class MappedTables(Protocol):
 
     def adopt(self, directory: Directory) -> Directory:
         """Use a configuration that another process or thread has read, and return it."""
+        return directory
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, by the fact `cas.start`."""
 
-    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - for stores with a cache
         """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing.
 
         With `keeps_rows`, commands mean what they meant before: rows may stay, for mappings that are the same.
         """
+        return
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache rows that are read, and drop those that the binary log of the database names.
@@ -81,14 +83,17 @@ class MappedTables(Protocol):
             StoreError: the store is not reached.
         """
 
-    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002 - for stores with accounts
         """Return a sentence for each mapping whose table the account may not write; blocks, callable in any thread."""
+        return []
 
     def numbers(self) -> dict[str, int]:
         """Return what the store counts, by the names of rows of `stats`; empty if it counts nothing."""
+        return {}
 
     def close(self) -> None:
         """Commit what is open and release files and connections."""
+        return
 
 
 class Store(MappedTables, Protocol):

@@ -21,7 +21,7 @@ from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.base import PRIMARY, counted_cas_numbers
+from kvref.storage.base import PRIMARY, DirectStore, counted_cas_numbers
 from kvref.storage.config import catalog
 from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
@@ -39,7 +39,7 @@ _NAME_WIDTH: Final = 50
 _MAX_ROW: Final = 4 << 10  # bytes of a row of the demo table: 1,024 characters
 
 
-class MemoryStore:
+class MemoryStore(DirectStore):
     """Answer each operation from a dict, at once; a write is committed alone."""
 
     dsn = SCHEME
@@ -111,23 +111,8 @@ class MemoryStore:
     def add_cache(self, name: str) -> bool:
         raise ConfigError(f"store {self.dsn}: a cache table {name!r} cannot be added")
 
-    def adopt(self, directory: Directory) -> Directory:
-        return directory
-
-    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """Do nothing: there is no row cache."""
-
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
-
-    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        return []
-
-    def numbers(self) -> dict[str, int]:
-        return {}
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to release."""
 
     def _insert(self, row: Row) -> str | None:
         identity = self.identity(row.key)

@@ -23,34 +23,39 @@ from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.planners.base import TextPlanner
 from kvref.server.scheduler import FAILED, R, Work, refused
-from kvref.server.slots import Commits, Replies
+from kvref.server.slots import SETTLED, Commits, Replies
 
 _log = logging.getLogger("kvref.server")
 
 
 class Executor(Protocol):
-    """Carries out the commands of all connections against one store."""
+    """Carries out the commands of all connections against one store; as it is, one that commits each write alone."""
 
-    def begin(self, reads: str = "") -> Any:
+    def begin(self, reads: str = "") -> Any:  # noqa: ARG002 - for others
         """Return the transaction of a new connection, one at a time; `reads` is as `Listener.reads`."""
+        return None
 
     def run(self, transaction: Any, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""
 
-    def commits_of(self, transaction: Any) -> Commits:
-        """Return the commits that the replies of a connection with this transaction wait for."""
+    def commits_of(self, transaction: Any) -> Commits:  # noqa: ARG002 - for others
+        """Return the commits that the replies of a connection with this transaction wait for; none by default."""
+        return SETTLED
 
     def planner(self, transaction: Any, session: Session, wire_rules: WireRules) -> TextPlanner | None:
         """Return what plans the commands of a connection; None if each of them is run alone."""
 
-    def end(self, transaction: Any) -> None:
+    def end(self, transaction: Any) -> None:  # noqa: ARG002 - for others
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
+        return
 
     def commit(self) -> None:
         """Commit what is open and notify everyone who waits for it."""
+        return
 
     async def check(self) -> None:
         """Check that the store answers a query, without reading rows; raises StoreError if it does not."""
+        return
 
     async def read_directory(self) -> Directory:
         """Read the configuration tables again."""

@@ -15,17 +15,17 @@ from kvref.errors import ConfigError, StoreError
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import Execution
+from kvref.server.executors.base import Execution, Executor
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler, Work
-from kvref.server.slots import SETTLED, Commits
+from kvref.server.slots import SETTLED
 from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 
 
-class DirectExecutor:
+class DirectExecutor(Executor):
     """Answer all operations, each write committed alone; raises ConfigError if the settings turn batches on."""
 
     def __init__(self, store: DirectStore, isolation: Isolation) -> None:
@@ -39,19 +39,12 @@ class DirectExecutor:
         self._planners: dict[tuple[Mapping, Right, bool, int], Planner | None] = {}
         self._loop = asyncio.get_running_loop()
 
-    def begin(self, reads: str = "") -> None:
-        """Return None: there are no transactions."""
-
     def run(
         self, transaction: None, begin: Callable[[], OperationGen], done: Callable[[Reply], None]  # noqa: ARG002
     ) -> Reply | None:  # fmt: skip
         """Run a command, see `Executor`; only one of many operations calls `done`."""
         command = Execution(begin, done)
         return self._advance(command) if command.start() else command.reply
-
-    def commits_of(self, transaction: None) -> Commits:  # noqa: ARG002 - see `Executor`
-        """Return none: each write is committed."""
-        return SETTLED
 
     def planner(self, transaction: None, session: Session, wire_rules: WireRules) -> Planner | None:  # noqa: ARG002
         mapping = ordinary_mapping(session)
@@ -67,15 +60,6 @@ class DirectExecutor:
             self._planners[kind] = planned
         found = self._planners[kind]
         return found if found is not None and found.live else None
-
-    def end(self, transaction: None) -> None:
-        """Do nothing: there are no transactions."""
-
-    def commit(self) -> None:
-        """Do nothing: each write is committed."""
-
-    async def check(self) -> None:
-        """Do nothing: the store always answers."""
 
     async def read_directory(self) -> Directory:
         return self._store.read_directory()

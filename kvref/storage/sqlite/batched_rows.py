@@ -61,17 +61,10 @@ class BatchedRows:
         self.rows: RowReader = _NO_ROWS
         self.missing: Set[bytes] = _NOTHING
         self.source: Source = rows.source
+        self.hits = 0
         self._sought: Sequence[bytes] = ()  # words whose rows are read together
         self._overlay: Overlay | None = None  # committed rows that were read in this turn
         self._clears = -1  # at which number of `RowCache.clears`
-
-    @property
-    def hits(self) -> int:
-        return self._rows.hits
-
-    @hits.setter
-    def hits(self, hits: int) -> None:
-        self._rows.hits = hits
 
     @property
     def largest(self) -> int:

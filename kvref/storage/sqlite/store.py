@@ -21,7 +21,7 @@ from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping, Naming
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
-from kvref.storage.base import PRIMARY
+from kvref.storage.base import PRIMARY, Store
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import Container, check_again
 from kvref.storage.rows import PerMapping
@@ -41,7 +41,7 @@ def _row_of(mapping: Mapping) -> Container:
     return mapping.row
 
 
-class SQLiteStore:
+class SQLiteStore(Store):
     """Answer operations from one SQLite file, which is created when missing, without configuration until `initialise`.
 
     Raises StoreError: the file cannot be opened or is not a database.
@@ -140,12 +140,6 @@ class SQLiteStore:
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
-
-    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        return []
-
-    def numbers(self) -> dict[str, int]:
-        return {}
 
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs before operations.

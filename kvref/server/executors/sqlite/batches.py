@@ -94,16 +94,6 @@ class BatchLine:
         self.slots_of_replies.owner.note_batch()
 
     @property
-    def waits(self) -> bool:
-        """Return whether a command runs by steps."""
-        return self.stepped is not None
-
-    @property
-    def replies_of_stepped(self) -> Replies:
-        assert self.stepped is not None, "a command runs by steps"
-        return cast(Replies, self.stepped[1][3])
-
-    @property
     def stepped_place(self) -> int:
         assert self.stepped is not None, "a command runs by steps"
         return self.stepped[1][4]
@@ -239,9 +229,7 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
         before = len(bound.counted), len(bound.events), len(bound.effects), len(bound.undo)
         try:
             kind = type(getattr(plan[0], "__self__", None))
-            if isinstance(plan[1], tuple):
-                done = self._gets(work, plan, line)
-            elif kind in _READERS or (kind not in _WRITERS and not record.may_write(plan)):
+            if isinstance(plan[1], tuple) or kind in _READERS or (kind not in _WRITERS and not record.may_write(plan)):
                 done = self._get(work, plan, line)
             else:
                 done = self._write(work, plan, line)
@@ -256,45 +244,25 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
 
     def _get(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
         decide, word, command, out, place = plan
-        assert isinstance(word, bytes), "the word of a get of one"
-        batch = line.batch
-        counts = not batch.reads_unbatched
-        if counts and not self._may_read(work, line, 1):
-            return False
-        seen = work.rows.read(line.transaction, word)
-        if seen is None:
-            return False
-        row, durable = seen
-        try:
-            out[place] = decide(row, word, command)[0]
-        except RefusedError:
-            return False
-        if not durable:
-            out.late = True  # type: ignore[attr-defined]  # of `Replies`
-        if counts and batch.count_read():
-            self._commit(work, plan, line)
-        return True
-
-    def _gets(self, work: BatchWork, plan: Plan, line: BatchLine) -> bool:
-        decide, words, command, out, place = plan
-        assert isinstance(words, tuple), "the words of a get of several"
-        batch = line.batch
-        reads = 0 if batch.reads_unbatched else batch.reads_of(len(words))
+        batch, one = line.batch, isinstance(word, bytes)
+        reads = 0 if batch.reads_unbatched else 1 if one else batch.reads_of(len(word))
         if reads and not self._may_read(work, line, reads):
             return False
         found: list[CachedRow] = []
-        for word in words:
-            seen = work.rows.read(line.transaction, word)
+        late = False
+        for each in (word,) if isinstance(word, bytes) else word:
+            seen = work.rows.read(line.transaction, each)
             if seen is None:
                 return False
             row, durable = seen
             found.append(row)
-            if not durable:
-                out.late = True  # type: ignore[attr-defined]
+            late = late or not durable
         try:
-            out[place] = decide(found, words, command)
+            out[place] = decide(found[0], word, command)[0] if one else decide(found, word, command)
         except RefusedError:
             return False
+        if late:
+            out.late = True  # type: ignore[attr-defined]  # of `Replies`
         for _ in range(reads):
             if batch.count_read():
                 self._commit(work, plan, line)
@@ -388,27 +356,27 @@ class BatchScheduler(BaseScheduler[BatchedRows]):
             self._fill(line, reply)
         work.rows.forget()  # it may have committed a batch also if it waits now
 
-    def _fill(self, line: BatchLine, reply: Reply) -> None:
-        """Put the reply of the command by steps into its place."""
+    def _fill(self, line: BatchLine, reply: Reply) -> Replies:
+        """Put the reply of the command by steps into its place, and return the list of that."""
         assert line.stepped is not None, "of it"
         (_, plan), line.stepped = line.stepped, None
         line.session.settle()
         out = cast(Replies, plan[3])
         out[plan[4]] = encoded_reply(plan, reply, line.session.written_cas)
         out.late = out.late or self._commits.unsettled is not None
+        return out
 
     def _finish(self, line: BatchLine, reply: Reply) -> None:
         """Go on after a command by steps that has waited: carry out the commands behind it."""
-        out = line.replies_of_stepped
-        self._fill(line, reply)
-        while line.waiting and not line.waits:
+        out = self._fill(line, reply)
+        while line.waiting and line.stepped is None:
             work, plan = line.waiting.popleft()
             work.bound.now = int(time.time())
             work.rows.seek(_words([plan]))
             if not (self._runner.refresh(self._loop.time()) and self._is_carried_out(work, plan, line)):
                 self._step(work, plan, line)
             work.bound.settle()
-        if not line.waits:
+        if line.stepped is None:
             waiting = _completed(line, out)
         elif line.stepped_place:
             line.slots_of_replies.wait_for(_tail(line, out))

@@ -86,8 +86,7 @@ class SQLiteExecutor:
         self._down = ""  # why nothing can be answered from the store
         self._scheduler = Scheduler(self._commits, lock_wait)
         self._batch_scheduler = BatchScheduler(self, self._commits)
-        self._works: dict[CachedTable, Work[SQLiteRows]] = {}
-        self._batch_works: dict[CachedTable, Work[BatchedRows]] = {}
+        self._works: dict[tuple[CachedTable, bool], Work[Any]] = {}  # by table and whether each write is a transaction
         self._lines: dict[Transaction, BatchLine] = {}  # of the connections whose writes are batches
         self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
 
@@ -128,39 +127,28 @@ class SQLiteExecutor:
         line = self._lines.get(transaction)
         if line is None:
             line = self._lines[transaction] = BatchLine(session, transaction)
-        return LinePlanner(found, self._batch_works[table].rows, line, self._batch_scheduler, isolation)
+        return LinePlanner(found, self._works[table, False].rows, line, self._batch_scheduler, isolation)
 
     def _planner_of(self, table: CachedTable, session: Session, wire_rules: WireRules) -> Planner:
-        mapping = table.mapping
-        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
-        if self._isolation.direct:
-            words = Words(session, Get | Noop if by_steps else object)
-            return Planner(self._work_of(table, session), words, self._scheduler, wire_rules, self.refresh)
-        words = Words(session, Get | Noop if by_steps or self.store.has_rules(mapping) else object)
-        return Planner(self._batch_work_of(table, session), words, self._batch_scheduler, wire_rules, self.refresh)
-
-    def _work_of(self, table: CachedTable, session: Session) -> Work[SQLiteRows]:
-        work = self._works.get(table)
+        mapping, direct = table.mapping, self._isolation.direct
+        work = self._works.get((table, direct))
         if work is None:
-            self._works = {each: work for each, work in self._works.items() if each.live}
-            bound = Bound(session, table.mapping)
-            work = self._works[table] = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
-        return work
-
-    def _batch_work_of(self, table: CachedTable, session: Session) -> Work[BatchedRows]:
-        work = self._batch_works.get(table)
-        if work is None:
-            self._batch_works = {each: work for each, work in self._batch_works.items() if each.live}
-            bound = Bound(session, table.mapping)
-            rows = SQLiteRows(self.store, table, bound, self._parked)
-            batched = BatchedRows(rows, bound, self.store, self.transactions, self._isolation)
-            work = self._batch_works[table] = Work(bound, batched)
-        return work
+            self._works = {each: work for each, work in self._works.items() if each[0].live}
+            bound = Bound(session, mapping)
+            rows: Any = SQLiteRows(self.store, table, bound, self._parked)
+            if not direct:
+                rows = BatchedRows(rows, bound, self.store, self.transactions, self._isolation)
+            work = self._works[table, direct] = Work(bound, rows)
+        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped) or (
+            not direct and self.store.has_rules(mapping)
+        )
+        scheduler = self._scheduler if direct else self._batch_scheduler
+        return Planner(work, Words(session, Get | Noop if by_steps else object), scheduler, wire_rules, self.refresh)
 
     def end(self, transaction: Transaction) -> None:
         self._lines.pop(transaction, None)
         self.transactions.roll_back(transaction)
-        self._wake_soon()
+        self.ended()
 
     async def read_directory(self) -> Directory:
         return self.store.read_directory()
@@ -207,7 +195,7 @@ class SQLiteExecutor:
         """Handle a commit, which failed if `lost`; return how many pending writes were lost with it."""
         writes = self.transactions.settled(lost=lost) if self.transactions.touched else 0
         if lost:
-            self._wake_soon()
+            self.ended()
         return writes
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
@@ -252,11 +240,11 @@ class SQLiteExecutor:
             try:
                 self.transactions.wait(command.transaction, locked.holder)
             except TransactionLostError:
-                self._wake_soon()
+                self.ended()
                 raise
             raise
         if isinstance(operation, Commit | RollBack):
-            self._wake_soon()
+            self.ended()
         return answer
 
     def _go_on(self, command: _Command, error: Exception | None = None) -> None:
@@ -282,10 +270,7 @@ class SQLiteExecutor:
         self._go_on(command, LockWaitError())
 
     def ended(self) -> None:
-        """Wake the commands that wait for a transaction: one has ended."""
-        self._wake_soon()
-
-    def _wake_soon(self) -> None:
+        """Wake the commands that wait for a transaction, soon: one has ended."""
         if self._locked and not self._waking:
             self._waking = True
             self._loop.call_soon(self._wake)
