@@ -27,23 +27,31 @@ def evicted(rows: Collection[K]) -> list[K]:
     return list(islice(rows, min(MAX_EVICTED, 1 + len(rows) // 16)))
 
 
-class PerMapping(Generic[S]):
-    """Keep what is made of a mapping, for the mappings in use."""
+class Remembered(Generic[K, S]):
+    """Keep what is made of keys, `made`, for at most so many of them; None is made again."""
 
-    def __init__(self, make: Callable[[Mapping], S]) -> None:
+    def __init__(self, make: Callable[[K], S], most: int) -> None:
         self._make = make
-        self._made: dict[Mapping, S] = {}
+        self._most = most
+        self.made: dict[K, S] = {}
 
-    def __call__(self, mapping: Mapping) -> S:
-        found = self._made.get(mapping)
+    def __call__(self, key: K) -> S:
+        found = self.made.get(key)
         if found is None:
-            if len(self._made) >= MAX_STATEMENTS:
-                self._made.clear()
-            found = self._made[mapping] = self._make(mapping)
+            if len(self.made) >= self._most:
+                self.made.clear()
+            found = self.made[key] = self._make(key)
         return found
 
     def clear(self) -> None:
-        self._made.clear()
+        self.made.clear()
+
+
+class PerMapping(Remembered[Mapping, S]):
+    """Keep what is made of a mapping, for the mappings in use."""
+
+    def __init__(self, make: Callable[[Mapping], S]) -> None:
+        super().__init__(make, MAX_STATEMENTS)
 
 
 def text_of(cell: object) -> str:

@@ -434,6 +434,6 @@ class SimulatedStore(MySQLStore):
 
     def _mapped_table(self, mapping: Mapping) -> MappedTable:
         sql = self.statements(mapping)
-        table = _MappedTable(mapping, sql, self.identities(mapping), self._version)
+        table = _MappedTable(mapping, sql, self._version)
         table.select = ""
         return table

@@ -70,7 +70,7 @@ class MySQLConnection:
         self._database = database
         self._isolation = isolation
         self._level: int | None = None  # of `isolation`, that the session has; None: not known
-        self._known = known or database.known
+        self._known = database.known if known is None else known
         self._connection = database.nodes.connect(database.lock_wait)
         self._query = partial(fetch_all, self._connection)
         self._vitess = database.vitess = vitess.is_gate(self._connection)
@@ -147,10 +147,8 @@ class MySQLConnection:
                     return self.recheck([mapping])
                 case operations.FixSnapshot():
                     return None  # a transaction that is open has one
-                case operations.Commit() | operations.RollBack():
-                    raise TypeError(f"{operation!r}: call commit or roll_back")
-                case operations.PurgeExpired():
-                    raise TypeError(f"{operation!r}: call purge")
+                case operations.Commit() | operations.RollBack() | operations.PurgeExpired():
+                    raise TypeError(f"{operation!r} has a method of its own")
                 case _:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
 
@@ -226,12 +224,6 @@ class MySQLConnection:
             if self._keyspace != mapping.schema:
                 self._use(mapping.schema)
             return [shard for _, shard in self._query(self._database.statements(mapping).shards(keys))]
-
-    def begin(self) -> None:
-        """Begin a transaction, which keeps the tables that are read in it as they are; raises as `execute`."""
-        with _Errors(self):
-            self._take_level()
-            self._begin()
 
     def select_raw(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
         """Return the cells of a SELECT of a mapping's rows, always of the same columns; raises as `execute`.

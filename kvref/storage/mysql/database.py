@@ -32,15 +32,10 @@ class Database:
         self._commits = itertools.count(1)
         self.last_commit = 0  # another number after each commit of any connection, before anyone learns of it
         self.naming = Naming()
-        self._known = KnownTables()
+        self.known: KnownTables = {}  # seen since the configuration was read; older connections retire
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
-
-    @property
-    def known(self) -> KnownTables:
-        """Return what was seen of tables since the configuration was last read; older connections retire."""
-        return self._known
 
     def note_commit(self) -> None:
         """Record that a connection has committed, or may have; any thread may."""

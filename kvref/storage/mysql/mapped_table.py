@@ -110,18 +110,20 @@ class MappedTable:
     A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it.
 
     Attributes:
+        identities: of its keys.
         whole: the cells of SQL text are all of a row with a plain word as its key.
         select: what reads its rows, without the condition.
     """
 
-    def __init__(self, mapping: TableMapping, sql: Statements, identities: RowIdentities, version: Version) -> None:
+    def __init__(self, mapping: TableMapping, sql: Statements, version: Version) -> None:
         self.mapping = mapping
+        self.identities = RowIdentities(mapping)
         self._sql = sql
         key, value = mapping.key, mapping.values[0]
         self.version = version
         self._max_key = _ANY if key.width is None else key.width
         options = mapping.options.values()
-        self._takes_words = identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
+        self._takes_words = self.identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
         self.whole = (
             self._takes_words
             and len(mapping.values) == 1

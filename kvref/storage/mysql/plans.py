@@ -5,23 +5,24 @@ The functions of `MySQLRows` that take a connection block, and change nothing ou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kvref.engine.mapping import Directory, Kind, Mapping
+from kvref.engine.mapping import Directory, Kind
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, VALUES, CachedRow, Parameters, Renewal
 from kvref.engine.values import RefusedError, to_bytes
+from kvref.protocol.hits import renamed
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.binlog.events import KeyTypes
+from kvref.storage.mysql.binlog.events import KeyTypes, Table
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
-from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import RetryableError, RowLockedError
-from kvref.storage.mysql.mapped_table import MappedTable, RowIdentities, StoredKey
+from kvref.storage.mysql.mapped_table import MappedTable, StoredKey
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.statements import (
     NO_WAIT,
@@ -33,8 +34,10 @@ from kvref.storage.mysql.statements import (
 )
 from kvref.storage.mysql.write_batch import Operation
 from kvref.storage.plans import RowReader, bytes_of_row, written_row
+from kvref.storage.rows import Remembered
 
 MIN_ROW: Final = 1 << 10  # bytes
+_VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 
 
@@ -72,9 +75,7 @@ class MySQLRows:
 
     missing: Set[bytes]
 
-    def __init__(
-        self, bound: Bound, table: MappedTable, identities: RowIdentities, isolation: Isolation, directory: Directory
-    ) -> None:
+    def __init__(self, bound: Bound, table: MappedTable, isolation: Isolation, directory: Directory) -> None:
         self.missing = set()
         self.cached: CachedRows | None = None
         self.rows: RowReader = dict[bytes, CachedRow]()
@@ -83,11 +84,12 @@ class MySQLRows:
         self._bound = bound
         self.mapping = self._mapping = bound.mapping
         self._table = table
-        self._identities = identities
+        self._identities = table.identities
         self._isolation = isolation
         self._directory = directory
         self._generation = directory.generation
-        self._identity_of: dict[bytes, Hashable] = {}
+        # What all words of one row have in common; None if only the server can compare it.
+        self.identity = Remembered[bytes, Hashable](self._identity, MAX_IDENTITIES)
         self._clears = bound.rules.clears_unmapped
         self.may_conflict = self._mapping.other_unique or self._mapping.cascades
         self._is_simple = bound.all_mapped and len(bound.mapping.values) == 1
@@ -133,27 +135,22 @@ class MySQLRows:
         source = container.db_schema or "", container.db_table or ""
         form = self.mapping.name, self._table.select, self._directory.separator, MySQLRows
         types = {Kind.INTEGER: KeyTypes.INTEGER, Kind.TEXT: KeyTypes.CHAR}.get(self.mapping.key.kind, KeyTypes.NONE)
-        table = cache.table(form, source, types)
-
-        def current() -> CachedTable:
-            nonlocal table
-            if not table.live:
-                table = cache.table(form, source, types)
-            return table
-
-        self.rows = self.cached = CachedRows(cache, current, self._stored_key, self.identity, is_new)
+        self.rows = self.cached = CachedRows(self, cache, (form, source, types), is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""
         if self.cached is not None:
-            self.cached.plan(word)
+            self.cached.planned[self.identity(word)] += 1
 
     def written(self, word: bytes) -> None:
         """Note that a command that `plan_write` was called for is answered."""
         if self.cached is not None:
-            self.cached.release(word)
+            planned, identity = self.cached.planned, self.identity(word)
+            planned[identity] -= 1
+            if not planned[identity]:
+                del planned[identity]
 
-    def _stored_key(self, word: bytes) -> StoredKey | None:
+    def key_of(self, word: bytes) -> StoredKey | None:
         """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
         if self._table.takes_word(word):
             return word
@@ -167,15 +164,6 @@ class MySQLRows:
         """Return the key of a row as the table stores it; None if only the server can compare it."""
         return None if found.stored is None else self._identities.stored_key(found.stored.key)
 
-    def identity(self, word: bytes) -> Hashable:
-        """Return what all words of one row have in common; None if only the server can compare it."""
-        found = self._identity_of.get(word)
-        if found is None:
-            if len(self._identity_of) >= MAX_IDENTITIES:
-                self._identity_of.clear()
-            found = self._identity_of[word] = self._identity(word)
-        return found
-
     def locked_row(self, word: bytes) -> Hashable:
         """Return what names the row of a word among the rows of all mappings with this key.
 
@@ -188,7 +176,7 @@ class MySQLRows:
 
     def identities(self, words: Iterable[bytes]) -> list[Hashable]:
         """Return the identity of each word."""
-        known = self._identity_of
+        known = self.identity.made
         return [known[word] if word in known else self.identity(word) for word in words]
 
     def _identity(self, word: bytes) -> Hashable:
@@ -259,14 +247,8 @@ class MySQLRows:
         Returns the rows, and the words whose rows others may have locked. Raises as `read_many`; LockWaitError: another
         transaction has locked the whole table.
         """
-        continues = connection.in_transaction
-        try:
-            return self._read(connection, words, NO_WAIT)[0], set()
-        except LockWaitError as error:
-            _require_row_lock(connection, error)
-            if continues:
-                connection.require_open()  # what was written is gone with some settings, and in some clusters
-        return self._read(connection, words, SKIP_LOCKED)
+        found = self.lock_all(connection, words)
+        return self._read(connection, words, SKIP_LOCKED) if found is None else (found, set())
 
     def lock_all(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, Found] | None:
         """Lock the rows of some words of different rows without waiting; return them, None if one of them is locked.
@@ -280,7 +262,7 @@ class MySQLRows:
         except LockWaitError as error:
             _require_row_lock(connection, error)
             if continues:
-                connection.require_open()
+                connection.require_open()  # what was written is gone with some settings, and in some clusters
         return None
 
     def _read(
@@ -384,6 +366,65 @@ class MySQLRows:
         return written_row(self._mapping, key, parameters)
 
 
+class CachedRows:
+    """The kept rows of one mapping, those that are as new as the server and that no planned command writes.
+
+    Args:
+        rows: of the mapping.
+        cache: has them.
+        place: of its part of the cache, see `RowCache.table`.
+        is_new: returns whether kept rows may be shown now.
+
+    Attributes:
+        planned: identities of rows that planned commands write, with the number of commands.
+    """
+
+    def __init__(
+        self,
+        rows: MySQLRows,
+        cache: RowCache,
+        place: tuple[Hashable, Table, KeyTypes],
+        is_new: Callable[[CachedTable], bool],
+    ) -> None:
+        self.cache = cache
+        self.stored_key = rows.key_of
+        self.planned: Counter[Hashable] = Counter()
+        self._identity = rows.identity
+        self._place = place
+        self._table = cache.table(*place)
+        self._is_new = is_new
+        self._shown: bool | None = None  # may kept rows be shown; None: not checked since the last input
+
+    def table(self) -> CachedTable:
+        """Return the part of the cache."""
+        if not self._table.live:
+            self._table = self.cache.table(*self._place)
+        return self._table
+
+    def check_again(self) -> None:
+        """Check with the next row that is read whether kept rows may be shown: new input has arrived."""
+        self._shown = None
+
+    def get(self, word: bytes) -> CachedRow | None:
+        cached = self.table()
+        row = cached.rows.get(self.stored_key(word))  # type: ignore[arg-type]  # of None there is no row
+        if row is None or (self.planned and (None in self.planned or self._identity(word) in self.planned)):
+            return None
+        if self._shown is None:
+            self._shown = self._is_new(cached)
+        return shown_for(row, word) if self._shown else None
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, bytes) and self.get(word) is not None
+
+
+def shown_for(row: CachedRow, word: bytes) -> CachedRow:
+    """Return a row, which there is, as a get of a word shows it: a kept row has the word of the get that read it."""
+    hit = row[HIT]
+    own_word = hit[len(_VALUE) : hit.index(b" ", len(_VALUE))]
+    return row if own_word == word else (renamed(hit, own_word, word), *row[1:])
+
+
 def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None:
     """Raise an error of a statement with NOWAIT again if the whole table is locked: SKIP LOCKED would wait for that.
 
@@ -393,9 +434,10 @@ def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None
         raise error
 
 
-def unplanned(mapping: Mapping, identities: RowIdentities) -> str:
+def unplanned(table: MappedTable) -> str:
     """Return why the commands of a mapping are not planned, empty if they are."""
-    if not identities.known:
+    mapping = table.mapping
+    if not table.identities.known:
         return f"the server alone compares keys of {mapping.key.collation or 'this column'}"
     if any(each.fixed or each.exact for each in mapping.values):
         return "a column shows something else than what is written"

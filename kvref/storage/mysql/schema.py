@@ -48,41 +48,9 @@ _CASCADE: Final = " ON DELETE CASCADE"
 OF_THE_CLIENT: Final = range(2000, 3000)  # numbers of errors that the server did not send: the connection is lost
 
 
-class KnownTables:
-    """The tables of one server as one profile reads them, by connections that logged in after one reading began."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[str, Table]] = {}
-
-    def table(self, connection: Connection[Cursor], source: str, read: Callable[[], Table | None]) -> Table | None:
-        """Return a table by its quoted name as it was read, or `read` it; MySQLError: the connection is lost."""
-        # In this order: what is read is never older than the text it is kept under.
-        text = _shown(connection, source)
-        if text is not None and vitess.is_gate(connection):
-            text += vitess.state_of(connection, source)
-        known = self._known.get(source)
-        if text is not None and known is not None and known[0] == text:
-            return known[1]
-        table = read()
-        if table is not None:
-            table = replace(table, cascades=text is None or _CASCADE in text)
-        if text is not None and table is not None and not table.denial:
-            self._known[source] = text, table
-        return table
-
-
-def _shown(connection: Connection[Cursor], source: str) -> str | None:
-    """Return the CREATE TABLE, None where the server shows none: no such table, no privilege."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {source}")
-            row: Any = cursor.fetchone()
-    except pymysql.err.MySQLError as error:
-        if error.args[0] in OF_THE_CLIENT or not connection.open:
-            raise
-        return None
-    return _COUNTER.sub("", row[1] if isinstance(row[1], str) else row[1].decode("utf-8", "replace"))
-
+# The tables of one server as one profile reads them, each with the text that the server shows of it, by their quoted
+# names. For connections that logged in after one reading began.
+KnownTables = dict[str, tuple[str, Table]]
 
 SCHEMA: Final = "innodb_memcache"
 
@@ -103,7 +71,7 @@ class MySQLCatalog:
     def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
         self._connection = connection
         self._profile = profile
-        self._known = known or KnownTables()
+        self._known = {} if known is None else known
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
@@ -175,10 +143,38 @@ class MySQLCatalog:
         """
         if (schema, name) not in self._tables:
             source = f"{quote(schema)}.{quote(name)}"
-            self._tables[schema, name] = self._known.table(
-                self._connection, source, lambda: self._table(schema, name, source)
-            )
+            # In this order: what is read is never older than the text it is kept under.
+            text = self._definition(source)
+            known = self._known.get(source)
+            if known is not None and known[0] == text:
+                found: Table | None = known[1]
+            else:
+                found = self._table(schema, name, source)
+                if found is not None:
+                    found = replace(found, cascades=text is None or _CASCADE in text)
+                if text is not None and found is not None and not found.denial:
+                    self._known[source] = text, found
+            self._tables[schema, name] = found
         return self._tables[schema, name]
+
+    def _definition(self, source: str) -> str | None:
+        """Return the CREATE TABLE, in Vitess with the vindexes, which change without DDL; None if neither is shown."""
+        rows = self._shown(f"SHOW CREATE TABLE {source}")
+        if not rows:
+            return None
+        text = _COUNTER.sub("", text_of(rows[0][1]))
+        if vitess.is_gate(self._connection):
+            text += repr(self._shown(f"SHOW VSCHEMA VINDEXES ON {source}"))
+        return text
+
+    def _shown(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a SHOW, none where the server refuses it: no such table, no privilege."""
+        try:
+            return self._rows(statement)
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in OF_THE_CLIENT or not self._connection.open:
+                raise
+            return []
 
     def _table(self, schema: str, name: str, source: str) -> Table | None:
         if not self._exists(schema, name, source):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -18,15 +18,31 @@ from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
+from kvref.storage.mysql.cluster import SECONDARY_SECONDS, Secondaries
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.login import Login
-from kvref.storage.mysql.mapped_table import MappedTable, RowIdentities, Version
-from kvref.storage.mysql.replicas import ReplicaCounts, require_group
+from kvref.storage.mysql.mapped_table import MappedTable, Version
 from kvref.storage.mysql.schema import KnownTables
 from kvref.storage.rows import MAX_STATEMENTS, PerMapping
 
 COMMITTED: Final = Isolation(READ_COMMITTED)
+_GROUP: Final = "SHOW GLOBAL VARIABLES LIKE 'group_replication_group_name'"
+
+
+@dataclass(slots=True)
+class ReplicaCounts:
+    """Keys of gets, by what has answered them.
+
+    Args:
+        gets: a secondary.
+        behind: the primary, because the secondary had not executed the connection's last write in time.
+        unavailable: the primary, because no secondary could be read.
+    """
+
+    gets: int = 0
+    behind: int = 0
+    unavailable: int = 0
 
 
 class MySQLStore(Database):
@@ -38,7 +54,6 @@ class MySQLStore(Database):
         # Only with reads=session, servers report GTIDs.
         self.reads = frozenset(READS[: READS.index(login.reads) + 1])
         self.problems: list[str] = []
-        self.identities = PerMapping(RowIdentities)
         self.tables = PerMapping(self._mapped_table)
         self._version = Version()
         # The first mapping that differs from this one in nothing.
@@ -108,10 +123,10 @@ class MySQLStore(Database):
 
     def load_directory(self) -> tuple[Directory, list[str]]:
         """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`."""
-        known = KnownTables()
+        known: KnownTables = {}
         with closing(MySQLConnection(self, COMMITTED, known=known)) as opened:
             found = opened.read_directory()
-        self._known = known  # where nothing can be read, the connections in use stay
+        self.known = known  # where nothing can be read, the connections in use stay
         return found
 
     def adopt(self, directory: Directory) -> Directory:
@@ -145,7 +160,6 @@ class MySQLStore(Database):
         changed = before != [_field_values(mapping) for mapping, _ in seen]
         # Each connection may have read its own mapping, which must not outlive it.
         self.statements.clear()
-        self.identities.clear()
         self.canonical.clear()
         if changed or len(self._canonical) > MAX_STATEMENTS:
             self.tables.clear()
@@ -154,7 +168,33 @@ class MySQLStore(Database):
             self._canonical.clear()
 
     def _mapped_table(self, mapping: Mapping) -> MappedTable:
-        return MappedTable(mapping, self.statements(mapping), self.identities(mapping), self._version)
+        return MappedTable(mapping, self.statements(mapping), self._version)
+
+
+class Replicas(Database):
+    """The secondaries of a replication group, for reading rows."""
+
+    def __init__(self, primary: Database) -> None:
+        super().__init__(primary.login, primary.profile, SECONDARY_SECONDS)
+        self.nodes = Secondaries(primary.login)
+        self.reply_timeout = SECONDARY_SECONDS
+        self.statements = primary.statements
+        self._primary = primary
+
+    def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:
+        """Return whether the primary has described the columns in the same way; a secondary may lag behind its DDL."""
+        return self._primary.columns(mapping, part) == shape
+
+
+def require_group(connection: MySQLConnection, store: MySQLStore) -> None:
+    """Raise ConfigError if a server belongs to no replication group."""
+    rows = connection.query(_GROUP)
+    if not rows or not rows[0][1]:
+        server = "MySQL" if connection.mariadb is None else "MariaDB"
+        raise ConfigError(
+            f"store {store.login.text}: reads={store.login.reads} needs a MySQL replication group, and this"
+            f" {server} server is in none: leave reads out"
+        )
 
 
 def _field_values(mapping: Mapping) -> tuple[object, ...]:

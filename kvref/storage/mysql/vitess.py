@@ -78,15 +78,3 @@ def shards_of(rows: Callable[[str], Sequence[Sequence[Any]]], keyspace: str) -> 
     """Return the shards of a keyspace that serve, each as USE takes it; raises MySQLError."""
     named = [text_of(row[0]).partition("/") for row in rows("SHOW VITESS_SHARDS")]
     return [f"{name}:{shard}" for name, _, shard in named if name == keyspace]
-
-
-def state_of(connection: Connection[Cursor], source: str) -> str:
-    """Return what vtgate shows of a table's vindexes, which change without DDL; "" if it shows nothing."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SHOW VSCHEMA VINDEXES ON {source}")
-            return repr(cursor.fetchall())
-    except pymysql.err.MySQLError:
-        if not connection.open:
-            raise
-        return ""

@@ -184,7 +184,7 @@ class OpenBatches:
             row = task.identity = rows.locked_row(task.word)
             if row is None or row in seen or not self._locks.is_free(transaction, row):
                 break
-            if _may_stop_before(task) and _stops_before(work, task):
+            if _stops_before(work, task):
                 break
             seen.add(row)
             apart.append(task)
@@ -317,17 +317,14 @@ def _forget(task: Task) -> None:
     task.effects.clear()
 
 
-def _may_stop_before(task: Task) -> bool:
-    """Return whether a command may end before it comes to its row, which it does not lock then."""
-    decider = getattr(task.plan[0], "__self__", None)
-    if isinstance(decider, Storage):
-        return not decider.has_usual_numbers(task.plan[2])
-    return not isinstance(decider, Deletion | Arithmetic)
-
-
 def _stops_before(work: Work[MySQLRows], task: Task) -> bool:
-    """Return whether a command ends before it comes to its row, which nothing but the command decides."""
+    """Return whether a command ends before it comes to its row and locks it, which nothing but the command decides."""
     decide, word, command, _, _ = task.plan
+    decider = getattr(decide, "__self__", None)
+    if isinstance(decider, Deletion | Arithmetic) or (
+        isinstance(decider, Storage) and decider.has_usual_numbers(command)
+    ):
+        return False
     bound = work.bound
     assert isinstance(bound, ProbedBound), "its commands are in batches"
     bound.probing = True

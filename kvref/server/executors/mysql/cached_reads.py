@@ -16,10 +16,9 @@ from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.binlog.local_log import Mark
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
-from kvref.storage.mysql.cached_rows import shown_for
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.mapped_table import StoredKey
-from kvref.storage.mysql.plans import Found, MySQLRows
+from kvref.storage.mysql.plans import Found, MySQLRows, shown_for
 from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a group waits for the follower: about what a SELECT takes.
@@ -60,7 +59,6 @@ class CachingReader:
     Args:
         connection: a dedicated connection, to the server whose log is followed.
         isolation: its level may change later.
-        follower: updates the cache; it ends with the reader.
         width: returns how many rows of a mapping one SELECT may read; a group may have more words.
     """
 
@@ -70,14 +68,13 @@ class CachingReader:
         connection: DedicatedConnection,
         isolation: Isolation,
         cache: RowCache,
-        follower: Follower,
         width: Callable[[MySQLRows], int],
     ) -> None:
         self._store = store
         self._connection = connection
         self._isolation = isolation
         self._cache = cache
-        self._follower = follower
+        self._follower = Follower(store.login, cache)
         self._width = width
         self._executed: Position | None = None
         self._executed_at = 0.0

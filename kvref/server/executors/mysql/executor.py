@@ -38,20 +38,24 @@ from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.mysql.command import Command, Planners, RowLocks, Transaction
-from kvref.server.executors.mysql.planned import MySQLScheduler, Planned, connections_of_groups, planned
+from kvref.server.executors.base import Executor
+from kvref.server.executors.mysql.command import Command, LastWrite, Planners, RowLocks, Transaction
+from kvref.server.executors.mysql.planned import (
+    MySQLScheduler,
+    Planned,
+    PlansOfConnection,
+    connections_of_groups,
+    planned,
+)
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Work
-from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
-from kvref.storage.mysql.plans import MySQLRows, unplanned
-from kvref.storage.mysql.replicas import LastWrite
+from kvref.storage.mysql.plans import CachedRows, MySQLRows, unplanned
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -67,7 +71,7 @@ SCHEMA_CHECK_INTERVAL: Final = 1.0
 MAX_SCHEMA_AGE: Final = 2.0
 
 
-class MySQLExecutor:
+class MySQLExecutor(Executor):
     """Carries out all commands against one database server; raises ConfigError if it has too few connections.
 
     Args:
@@ -123,10 +127,6 @@ class MySQLExecutor:
             return command.reply
         self.run_unbatched(command, stale=not up_to_date and not isinstance(command.operation, operations.CountRows))
         return None
-
-    def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
-        """Return none: a reply is given after the commit that it waits for."""
-        return SETTLED
 
     def up_to_date(self, now: float) -> bool:
         """Return whether the tables were checked shortly before a loop time, as planned commands need it."""
@@ -196,21 +196,20 @@ class MySQLExecutor:
     def _planner_of(
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction, kinds: type
     ) -> Planner | None:
-        identities = self.store.identities(table.mapping)
-        if self._scheduler is None or unplanned(table.mapping, identities):
+        if self._scheduler is None or unplanned(table):
             return None
         work = self._works.get(table)
         if work is None or not work.rows.live:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
             bound = (Bound if self._isolation.direct else ProbedBound)(session, table.mapping)
-            rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
+            rows = MySQLRows(bound, table, self._isolation, session.shared.directory)
             if self._scheduler.caching is not None and self.store.row_cache is not None:
                 rows.use_cache(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
         words = Words(session, kinds)
         cached = work.rows.cached
         fresh = self.up_to_date if cached is None else partial(self._check_again, cached)
-        return Planner(work, words, self._scheduler.of(transaction), wire_rules, fresh)
+        return Planner(work, words, PlansOfConnection(self._scheduler, transaction), wire_rules, fresh)
 
     def _check_again(self, cached: CachedRows, now: float) -> bool:
         """Let the commands of new input check once whether kept rows may be shown; see `up_to_date`."""
@@ -222,9 +221,6 @@ class MySQLExecutor:
         self._locks.release(transaction)
         if transaction.connection is not None:
             self.start(transaction.release(self._pool))
-
-    def commit(self) -> None:
-        """Do nothing: what was answered is committed, or in an open batch."""
 
     async def read_directory(self) -> Directory:
         directory, self.store.problems = await self._pool.in_thread(self.store.load_directory)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from kvref.engine.values import RefusedError
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.runs import PlannedLine, Task
-from kvref.server.scheduler import Work
+from kvref.server.executors.mysql.runs import PlannedLine, Task, noting
+from kvref.server.scheduler import Work, refused
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
-from kvref.storage.mysql.plans import Found, MySQLRows
+from kvref.storage.mysql.plans import MySQLRows
 from kvref.storage.mysql.write_batch import Operation
 
 # Turns of a group: commands of one row are carried out one after another, each reads what the one before has left.
 MAX_TURNS: Final = 16
-
-# Decides commands of different rows with what was found; returns what each writes.
-Decide = Callable[[Sequence[Task], Mapping[bytes, Found]], Sequence[Operation | None]]
 
 
 class Group:
@@ -48,7 +46,7 @@ class Group:
         self.written: set[Hashable] = set()
         self._lines_left: set[PlannedLine] = set()
 
-    async def carry_out(self, tasks: list[Task], decide: Decide) -> None:
+    async def carry_out(self, tasks: list[Task]) -> None:
         """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
         waiting, others = await self._of_one_shard(tasks) if self._rows.mapping.vindex else (tasks, [])
         for each, identity in zip(waiting, self._rows.identities([each.word for each in waiting]), strict=True):
@@ -56,7 +54,7 @@ class Group:
         identities = {each.identity for each in waiting}
         self.rest = others
         if len(identities) == len(waiting) <= self._width and None not in identities:
-            await self._take_turn(waiting, decide, last=True)
+            await self._take_turn(waiting, last=True)
             return
         for turn in range(MAX_TURNS + 1):
             if not waiting:
@@ -69,7 +67,7 @@ class Group:
             later: set[PlannedLine] = set()  # of connections whose commands stay in order
             for each in waiting:
                 if each.line in self._lines_left or each.identity is None:
-                    self._leave([each])
+                    self._leave(each)
                 elif (
                     len(first) >= self._width or each.line in later or first.setdefault(each.identity, each) is not each
                 ):
@@ -77,7 +75,7 @@ class Group:
                     rest.append(each)
             waiting = rest
             if first:
-                await self._take_turn(list(first.values()), decide, last=not rest)
+                await self._take_turn(list(first.values()), last=not rest)
 
     async def _of_one_shard(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         """Return the commands of the first one's shard of Vitess, and the others for the next groups.
@@ -97,32 +95,28 @@ class Group:
                 others.append(each)
         return mine, others
 
-    async def _take_turn(self, tasks: list[Task], decide: Decide, *, last: bool) -> None:
+    async def _take_turn(self, tasks: list[Task], *, last: bool) -> None:
         words = [each.word for each in tasks]
         found, missing = await self._connection.call(self._rows.lock_many, words)
         self._work.bound.now = int(time.time())
-        if missing or self._lines_left:
-            tasks = self._without_locked(tasks, missing)
         writers: list[Task] = []
         operations: list[Operation] = []
-        for each, operation in zip(tasks, decide(tasks, found), strict=True):
-            if operation is None:
-                self.done.append(each)
+        for task in tasks:
+            if task.word in missing or task.line in self._lines_left:  # others may have locked the row
+                self._leave(task)
+                continue
+            row = found[task.word]
+            try:
+                task.reply, new, parameters = noting(task, task.plan[0], row.row, task.word, task.plan[2])
+            except RefusedError as refusal:
+                task.reply, new, parameters = noting(task, refused, self._work, task.plan, refusal)
+            if new is None:
+                self.done.append(task)
             else:
-                writers.append(each)
-                operations.append(operation)
+                writers.append(task)
+                operations.append(self._rows.operation(task.word, row, new, parameters))
         if operations:
             await self._write(writers, operations, last=last)
-
-    def _without_locked(self, tasks: Iterable[Task], locked: Set[bytes]) -> list[Task]:
-        """Return commands but those that leave: others may have locked their rows, or an earlier one has left."""
-        free: list[Task] = []
-        for each in tasks:
-            if each.word in locked or each.line in self._lines_left:
-                self._leave([each])
-            else:
-                free.append(each)
-        return free
 
     async def _write(self, writers: Sequence[Task], operations: Sequence[Operation], *, last: bool) -> None:
         """Write rows; with the last ones, commit."""
@@ -139,13 +133,12 @@ class Group:
                 self.written.add(each.identity)
                 self.done.append(each)
             else:
-                self._leave([each])
+                self._leave(each)
 
-    def _leave(self, tasks: Iterable[Task]) -> None:
-        for each in tasks:
-            each.take_back()
-            self.left.append(each)
-            self._lines_left.add(each.line)
+    def _leave(self, task: Task) -> None:
+        task.take_back()
+        self.left.append(task)
+        self._lines_left.add(task.line)
 
     async def end(self) -> tuple[str | None, HangError | None]:
         """Commit what is written, or free the locks; return why it is lost, and the error of a server that hangs."""
@@ -185,7 +178,7 @@ def _write_and_commit(
     """Write the last rows of a transaction and end it; `written` names rows that were written in it before."""
     answers = write(connection, operations)
     if written or None in answers:
-        return answers, _commit(connection)
+        return answers, (connection.commit(), connection.hang)
     connection.require_open()
     return answers, _free_locks(connection)
 

@@ -22,35 +22,32 @@ from kvref.engine.plans.plan import CachedRow
 from kvref.engine.values import RefusedError
 from kvref.errors import ConfigError, KvrefError
 from kvref.protocol.replies import Reply, ServerError
+from kvref.server.executors.base import encoded_reply
 from kvref.server.executors.mysql.batches import OpenBatches
 from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
 from kvref.server.executors.mysql.command import Command, RowLocks, Runner, Transaction
 from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
-from kvref.server.executors.mysql.replica_reads import CurrentSecondary
+from kvref.server.executors.mysql.replica_reads import Secondary
 from kvref.server.executors.mysql.runs import (
     PlannedLine,
     Run,
     RunQueue,
     Task,
     has_cas,
-    noting,
     regrouped,
     runs_of,
     settle,
     tasks_of,
 )
-from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import BaseScheduler, Work, halves, refused
 from kvref.server.slots import Replies, Slots
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import READ_COMMITTED, Isolation
-from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
-from kvref.storage.mysql.plans import Found, MySQLRows
+from kvref.storage.mysql.plans import MySQLRows
 from kvref.storage.mysql.store import MySQLStore
-from kvref.storage.mysql.write_batch import Operation
 
 _log = logging.getLogger("kvref.server")
 
@@ -144,16 +141,14 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         self._group_limit = store.login.together
         super().__init__()
         self._reading, self._writing = connect(), connect()
-        self.caching: CachingReader | None = None
-        if store.row_cache is not None:
-            follower = Follower(store.login, store.row_cache)
-            self.caching = CachingReader(store, self._reading, isolation, store.row_cache, follower, self._width)
+        cache = store.row_cache
+        self.caching = None if cache is None else CachingReader(store, self._reading, isolation, cache, self._width)
         self._reads = RunQueue(self._read, self._reads_width, runner, self.run)
         self._writes = RunQueue(self._write, self._width, runner, self.run)
-        self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
+        self._replica = None if store.login.reads == PRIMARY else Secondary(store)
         self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
         self._batches = OpenBatches(
-            runner, pool, isolation, locks, self._width, self._finish_all, self._reads.add
+            runner, pool, isolation, locks, self._width, self._finish, self._reads.add
         )  # fmt: skip
         self._backed_off: dict[str, float] = {}  # until when (loop time), by table
 
@@ -162,13 +157,9 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         if self.caching is not None:
             await self.caching.close()
         if self._replica is not None:
-            await self._replica.secondary.close()
+            await self._replica.close()
         await self._reading.close()
         await self._writing.close()
-
-    def of(self, transaction: Transaction) -> PlanQueue:
-        """Return what takes the plans of a connection with a transaction."""
-        return _OfConnection(self, transaction)
 
     def run(self) -> None:
         """Queue all plans for groups."""
@@ -199,15 +190,12 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             queue = queue if primary else self._from_secondary
         queue.add(run)
 
-    def _finish(self, task: Task, reply: bytes) -> None:
-        """Put a reply into its place, and queue the commands that have waited for it."""
-        if record.blocks_gets(task.plan):
-            task.work.rows.written(task.word)
-        task.plan[3][task.plan[4]] = reply
-        self._completed(task.line, cast(Replies, task.plan[3]), 1)
+    def _finish(self, tasks: Sequence[Task], *, block_gets: bool = True) -> None:
+        """Put replies into their places, and queue the commands that have waited for them.
 
-    def _finish_all(self, tasks: Sequence[Task]) -> None:
-        """Put the replies of commands that may write into their places, as `_finish` does."""
+        Args:
+            block_gets: gets of the rows wait for these commands, see `record.blocks_gets`.
+        """
         places: dict[Replies, int] = {}
         lines: dict[Replies, PlannedLine] = {}
         for task in tasks:
@@ -215,7 +203,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             out[task.plan[4]] = task.reply
             places[out] = places.get(out, 0) + 1
             lines[out] = task.line
-        if self.caching is not None:
+        if block_gets and self.caching is not None:
             for task in tasks:
                 task.work.rows.written(task.word)
         for out, count in places.items():
@@ -269,13 +257,13 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
     async def _read_secondary(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
         assert self._replica is not None, "only then gets are queued for it"
-        counts, secondary = self._replica.counts, self._replica.secondary
+        secondary, counts = self._replica, self._replica.counts
         runs = self._without_blocked(work, runs)
         on_time: list[Run] = []
         try:
             if secondary.ready and work.rows.live:
                 writes = {run.line.transaction.last_write for run in runs}
-                late = await self._replica.late({each for each in writes if each is not None})
+                late = await secondary.late({each for each in writes if each is not None})
                 on_time = [run for run in runs if run.line.transaction.last_write not in late]
                 counts.behind += sum([len(run.words) for run in runs]) - sum([len(run.words) for run in on_time])
                 words = [*dict.fromkeys(chain.from_iterable([each.words for each in on_time]))]
@@ -333,7 +321,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         tasks = [task for run in runs for task in tasks_of(run)]
         try:
             work.rows.require_live()
-            await group.carry_out(tasks, self._decide)
+            await group.carry_out(tasks)
             reason, hang = await group.end()
         except Exception as error:  # noqa: BLE001 - as for reads
             for each in reversed(tasks):
@@ -354,7 +342,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         settle(work, committed)
         for each in lost:
             self._reject(each, ServerError(reason or ""))
-        self._finish_all(committed)
+        self._finish(committed)
         if hang is not None:
             self._hang([*group.left, *group.rest], hang)
             return
@@ -413,31 +401,10 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         queues = [each for each in (self._reads, self._writes, self._from_secondary) if each is not None]
         return [task for queue in queues for run in queue.take_all() for task in tasks_of(run)]
 
-    @staticmethod
-    def _decide(tasks: Sequence[Task], found: Mapping[bytes, Found]) -> list[Operation | None]:
-        """Decide commands of different rows and note their replies; return what each writes."""
-        if not tasks:
-            return []
-        work = tasks[0].work
-        operations: list[Operation | None] = []
-        for task in tasks:
-            decide, word, command, _, _ = task.plan
-            assert isinstance(word, bytes), "only gets have several words"
-            row = found[word]
-            operation: Operation | None = None
-            try:
-                task.reply, new, parameters = noting(task, decide, row.row, word, command)
-            except RefusedError as refusal:
-                task.reply, new, parameters = noting(task, refused, work, task.plan, refusal)
-            if new is not None:
-                operation = work.rows.operation(word, row, new, parameters)
-            operations.append(operation)
-        return operations
-
     def _reject(self, task: Task, reply: Reply) -> None:
-        shown = task.work.rejected(task.plan, reply)
+        task.reply = task.work.rejected(task.plan, reply)
         task.work.bound.settle()
-        self._finish(task, shown)
+        self._finish([task], block_gets=record.blocks_gets(task.plan))
 
     def _leave(self, tasks: Sequence[Task], *, stale: bool = False) -> None:
         """Run commands that have left their groups alone, those of one connection one after another."""
@@ -448,17 +415,15 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
     def _run_unbatched(self, task: Task, *, stale: bool) -> None:
         """Run a command by steps, which waits for locks and tries again."""
-        out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
-            task.line.slots.send_before(out, task.plan[4])
+            task.line.slots.send_before(cast(Replies, task.plan[3]), task.plan[4])
         of_line = task.line.transaction
         if of_line.session is not None:  # a get, which its batch counts
             transaction, session = of_line, of_line.session
         else:
             transaction, session = self._runner.begin(), task.work.bound.session.clone()
             transaction.last_write, transaction.primary_only = of_line.last_write, of_line.primary_only
-        command = record.record_of(task.plan)
-        begin = partial(execute, session, command, int(time.time()))
+        begin = partial(execute, session, record.record_of(task.plan), int(time.time()))
 
         def done(reply: Reply) -> None:
             session.settle()
@@ -466,12 +431,11 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 self._runner.end(transaction)
             else:
                 task.line.slots.owner.note_batch()
-            if isinstance(reply, ServerError):
-                out.owner.rejected(reply)
+            task.reply = encoded_reply(task.plan, reply, session.written_cas)
             line = task.line
             line.unbatched.pop(0)
             following = line.unbatched[0] if line.unbatched else None
-            self._finish(task, record.encoded(task.plan, command, reply, session.written_cas))
+            self._finish([task], block_gets=record.blocks_gets(task.plan))
             if following is not None:
                 self._run_unbatched(following, stale=stale)
 
@@ -482,7 +446,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             self._runner.reply(running)
 
 
-class _OfConnection:
+class PlansOfConnection:
     """Takes the plans of the connection with a transaction, see `PlanQueue`."""
 
     def __init__(self, scheduler: MySQLScheduler, transaction: Transaction) -> None:

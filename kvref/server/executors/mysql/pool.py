@@ -109,7 +109,7 @@ class Pool:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")
         self._permits = asyncio.Semaphore(self.most)
         self._idle: list[MySQLConnection] = []
-        self._outside: MySQLConnection | None = None
+        self._outside = DedicatedConnection(store, isolation, self, brief=False)
         self._outside_in_use = asyncio.Lock()
 
     async def take(self) -> MySQLConnection:
@@ -128,10 +128,11 @@ class Pool:
                 if not connection.retired:
                     return connection
                 await self.in_thread(connection.close)
-            return await self._open()
+            opened: MySQLConnection = await self.in_thread(self._store.connect, self._isolation)
         except BaseException:
             self._permits.release()
             raise
+        return opened
 
     async def give_back(self, connection: MySQLConnection) -> None:
         """Take a connection back that `take` gave; what is open in it is rolled back."""
@@ -159,33 +160,21 @@ class Pool:
             finally:
                 await self.give_back(connection)
         async with self._outside_in_use:
-            if self._outside is not None and self._outside.retired:
-                await self.in_thread(self._outside.close)
-                self._outside = None
-            connection = self._outside = self._outside or await self._open()
-            try:
-                return await self.in_thread(what, connection, *arguments)
-            finally:
-                if connection.lost or connection.retired:
-                    self._outside = None
-                    await self.in_thread(connection.close)
+            return await self._outside.call(what, *arguments)
 
     async def close(self) -> None:
         """Close the connections that are not in use; nothing else may run."""
-        for connection in [*self._idle, *([self._outside] if self._outside else [])]:
+        await self._outside.close()
+        for connection in self._idle:
             await self.in_thread(connection.close)
         self._threads.close()
 
-    async def _open(self) -> MySQLConnection:
-        connection: MySQLConnection = await self.in_thread(self._store.connect, self._isolation)
-        return connection
-
 
 class DedicatedConnection:
-    """One connection, used by one task at a time, in a thread; it waits for no lock longer than a second."""
+    """One connection, used by one task at a time, in a thread; with `brief`, it waits at most a second for a lock."""
 
-    def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
-        self._open = partial(store.connect, isolation, brief=True)
+    def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool, *, brief: bool = True) -> None:
+        self._open = partial(store.connect, isolation, brief=brief)
         self._pool = pool
         self._connection: MySQLConnection | None = None
 

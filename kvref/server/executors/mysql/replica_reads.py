@@ -10,18 +10,20 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Set
+from functools import partial
 from typing import Any, Final
 
 from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
+from kvref.server.executors.mysql.command import LastWrite
 from kvref.server.executors.mysql.pool import Threads
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import RetryableError
-from kvref.storage.mysql.replicas import LastWrite, Replicas, has_executed
-from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.mysql.store import COMMITTED, MySQLStore, Replicas
 
 _log = logging.getLogger("kvref.server")
 
+WAIT: Final = 0.1  # seconds that gets wait until a secondary has executed the writes of their connections
 PAUSE: Final = 1.0  # seconds between two attempts to open a connection, and between two checks of an open one
 # Seconds for which no get waits for a secondary that was late: a get whose write it may lack goes to the primary.
 LAG_PAUSE: Final = 1.0
@@ -29,24 +31,27 @@ _LOG_SECONDS: Final = 10.0
 
 
 class Secondary:
-    """One connection to one secondary, opened in the background and closed after an error."""
+    """One connection to one secondary, opened in the background and closed after an error, and counts of gets."""
 
-    def __init__(self, replicas: Replicas) -> None:
-        self._replicas = replicas
+    def __init__(self, store: MySQLStore) -> None:
+        assert store.replica_counts is not None, "the store counts what secondaries answer"
+        self.counts = store.replica_counts
+        self._connect = partial(MySQLConnection, Replicas(store), COMMITTED, brief=True)
         self._loop = asyncio.get_running_loop()
         self._threads = Threads(1, "kvref-secondary")
         self._opening: asyncio.Task[None] | None = None
         self._retry_at = -math.inf  # when the next connection may be opened (loop time)
         self._checked = 0.0  # when the server was last seen to be a secondary (loop time)
+        self._lagging_until = -math.inf  # loop time
         self._throttle = LogThrottle(_LOG_SECONDS)
-        self.connection: MySQLConnection | None = None
+        self._connection: MySQLConnection | None = None
 
     @property
     def ready(self) -> bool:
         """Return whether there is a connection; if there is none, one is opened in the background."""
-        if self.connection is None and self._opening is None and self._loop.time() >= self._retry_at:
+        if self._connection is None and self._opening is None and self._loop.time() >= self._retry_at:
             self._opening = self._loop.create_task(self._open())
-        return self.connection is not None
+        return self._connection is not None
 
     async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
         """Call what blocks with the connection, which must be there.
@@ -55,7 +60,7 @@ class Secondary:
             NoSecondaryError: the server is not a secondary any more.
             KvrefError, LockWaitError: as `what` does.
         """
-        connection, now = self.connection, self._loop.time()
+        connection, now = self._connection, self._loop.time()
         assert connection is not None, "it is ready"
         try:
             if now - self._checked > PAUSE:
@@ -65,9 +70,9 @@ class Secondary:
         except RetryableError:
             raise  # it lags behind DDL, and can be read
         except Exception as error:
-            if self.connection is connection:  # no other call has found the error before
+            if self._connection is connection:  # no other call has found the error before
                 self._back_off(error)
-                self.connection = None
+                self._connection = None
                 self._threads.call(connection.close)
             raise
 
@@ -75,13 +80,13 @@ class Secondary:
         """Close the connection; no call may run."""
         if self._opening is not None:
             self._opening.cancel()
-        if self.connection is not None:
-            await self._threads.call(self.connection.close)
+        if self._connection is not None:
+            await self._threads.call(self._connection.close)
         self._threads.close()
 
     async def _open(self) -> None:
         try:
-            self.connection = await self._threads.call(self._replicas.connect)
+            self._connection = await self._threads.call(self._connect)
             self._checked = self._loop.time()
         except KvrefError as error:
             self._back_off(error)
@@ -93,24 +98,15 @@ class Secondary:
         if self._throttle.suppressed() is not None:
             _log.warning("gets are read from the primary: %s", error)
 
-
-class CurrentSecondary:
-    """A secondary, whether it has executed what clients have written, and counts of keys by what answers."""
-
-    def __init__(self, store: MySQLStore) -> None:
-        assert store.replica_counts is not None, "the store counts what secondaries answer"
-        self.counts = store.replica_counts
-        self.secondary = Secondary(Replicas(store))
-        self._loop = asyncio.get_running_loop()
-        self._lagging_until = -math.inf  # loop time
-
     async def late(self, writes: Set[LastWrite]) -> set[LastWrite]:
-        """Return those of some writes that it has not executed; raises as `Secondary.call`."""
-        connection = self.secondary.connection
+        """Return those of some writes that it has not executed; raises as `call`."""
+        connection = self._connection
         late = {each for each in writes if each.gtid is not None and each.reached is not connection}
         known = {each for each in late if each.gtid}
         if known and self._loop.time() >= self._lagging_until:
-            if await self.secondary.call(has_executed, ",".join(sorted({each.gtid or "" for each in known}))):
+            gtids = ",".join(sorted({each.gtid or "" for each in known}))
+            waits = f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {WAIT})"  # 1 after a timeout
+            if await self.call(MySQLConnection.cells, waits) == [[b"0"]]:
                 late -= known
                 for each in known:
                     each.reached = connection

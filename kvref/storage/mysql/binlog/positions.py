@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from kvref.errors import KvrefError
 
@@ -46,22 +46,6 @@ class LogEnd(NamedTuple):
     offset: int
 
 
-class Position(Protocol):
-    """Which transactions of a log are meant: all that are executed, or all that were read."""
-
-    def has(self, point: Point) -> bool:
-        """Return whether a transaction belongs to it."""
-
-    def covers(self, other: Position) -> bool:
-        """Return whether all transactions of another position of the same log belong to this one."""
-
-    def add(self, point: Point) -> None:
-        """Add a transaction."""
-
-    def copy(self) -> Position:
-        """Return a position with the same transactions, which `add` does not change."""
-
-
 class GtidSet:
     """A GTID set of MySQL, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7`.
 
@@ -83,14 +67,17 @@ class GtidSet:
                 found.append([int(first), int(last or first)])
 
     def has(self, point: Point) -> bool:
+        """Return whether a transaction belongs to it."""
         assert isinstance(point, Gtid)
         return self._has(point.source, point.number, point.number)
 
     def covers(self, other: Position) -> bool:
+        """Return whether all transactions of another position of the same log belong to this one."""
         assert isinstance(other, GtidSet)
         return all(self._has(source, first, last) for source, found in other.intervals.items() for first, last in found)
 
     def add(self, point: Point) -> None:
+        """Add a transaction."""
         assert isinstance(point, Gtid)
         number, found = point.number, self.intervals.setdefault(point.source, [])
         if found and found[-1][1] + 1 == number:  # nearly always
@@ -109,6 +96,7 @@ class GtidSet:
         self.intervals[point.source] = merged
 
     def copy(self) -> GtidSet:
+        """Return a position with the same transactions, which `add` does not change."""
         copied = GtidSet()
         copied.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
         return copied
@@ -122,7 +110,7 @@ class GtidSet:
 
 
 class FilePosition:
-    """Everything up to an offset of one server, whose id is compared: offsets in logs of two servers cannot be."""
+    """Everything up to an offset in the log of one MariaDB server; offsets of two servers cannot be compared."""
 
     def __init__(self, point: FilePoint, server: int) -> None:
         self.point = point
@@ -143,6 +131,9 @@ class FilePosition:
     def copy(self) -> FilePosition:
         return FilePosition(self.point, self.server)
 
+
+# Which transactions of a log are meant: all that are executed, or all that were read.
+Position = GtidSet | FilePosition
 
 SETTLING: Final = 1.0  # seconds for which a position must stay the same to be settled
 
