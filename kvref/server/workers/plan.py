@@ -16,8 +16,8 @@ from kvref.profiles import Profile
 from kvref.server.listeners.listener import Listener, missing_privileges, refuse_shared_cache, unknown_mappings
 from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
+from kvref.server.workers.counters import SharedPrefixes
 from kvref.server.workers.marks import MarkTables
-from kvref.server.workers.prefixes import SharedPrefixes
 from kvref.server.workers.shared_mappings import SharedMappings
 from kvref.server.workers.shared_memory import Memory
 from kvref.storage.base import MappedTables, Scheme, without_password

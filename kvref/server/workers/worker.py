@@ -25,10 +25,9 @@ from kvref.server.connection_limit import connection_limit
 from kvref.server.connection_state import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
 from kvref.server.workers.channel import ACCEPTED, UNDELIVERED, Channel, Transfer
-from kvref.server.workers.counters import WorkerCounters
+from kvref.server.workers.counters import WorkerCounters, WorkerPrefixes
 from kvref.server.workers.marks import WorkerMarks
 from kvref.server.workers.plan import WRITER, Plan, fingerprint
-from kvref.server.workers.prefixes import WorkerPrefixes
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.storage.base import MappedTables
 
