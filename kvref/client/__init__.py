@@ -1,4 +1,4 @@
-"""The client's side: mapped tables from Python, and raw conversations.
+"""The client's side: mapped tables from Python.
 
     from kvref.client import MappedClient
 
@@ -7,8 +7,7 @@
 
 Reading path: `errors.py` (whose fault it is), `arguments.py` and `columns.py` (what may be sent),
 `view.py` (what both share), then `mapped.py` and `bound.py` (on pymemcache, extra `client`), and `aio` (asyncio, which
-needs no extra). `converse.py` sends bytes and shows what comes back. Names are loaded when they are first used: `kvref
-probe` wants none of them, and must work without pymemcache.
+needs no extra). Names are loaded when they are first used, so that `aio` works without pymemcache.
 """
 
 from __future__ import annotations

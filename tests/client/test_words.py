@@ -151,7 +151,7 @@ def test_without_pymemcache_the_extra_is_named() -> None:
     assert refused.returncode == 1
     assert refused.stderr.strip().splitlines()[-1].endswith("needs pymemcache: pip install 'kvref[client]'")
     assert python(WITHOUT + "from kvref.client import AsyncMappedClient, Columns, LinkError").returncode == 0
-    assert python(WITHOUT + "import kvref.client.converse").returncode == 0
+    assert python(WITHOUT + "import kvref.cli.probe").returncode == 0
     assert "no attribute 'Nothing'" in python("import kvref.client; kvref.client.Nothing").stderr
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kvref.cli import main
-from kvref.client.converse import Conversation, escaped, unescaped
+from kvref.cli.probe import Conversation, escaped, unescaped
 
 
 @pytest.mark.parametrize(
