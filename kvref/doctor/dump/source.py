@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 from kvref.collations.charsets import CHARSETS, UTF8MB4
 from kvref.doctor.dump.changes import CONFIGURATION, Changes
 from kvref.doctor.dump.rows import members
-from kvref.doctor.dump.script import Script, is_cut, server_of
+from kvref.doctor.dump.script import STANDARD_INPUT, Script, is_cut, read_dump, server_of
 from kvref.doctor.dump.statements import full, quoted
 from kvref.doctor.dump.tables import FULLTEXT
-from kvref.doctor.dump.text import STANDARD_INPUT, read_dump
 from kvref.doctor.source import Source
 from kvref.documents import DocumentError
 from kvref.errors import ConfigError, RowError, StoreError
