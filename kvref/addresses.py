@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -49,6 +50,15 @@ def parse_address(text: str) -> Address:
     if not (named and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):
         raise ConfigError(f"address {text!r}: write {FORM}, for example 127.0.0.1:11211")
     return Address(host.strip("[]"), int(port))
+
+
+def is_ip(host: str) -> bool:
+    """Return whether a host is an IPv4 or IPv6 address, the latter without brackets, and not a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def format_address(address: SocketAddress) -> str:

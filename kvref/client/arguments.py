@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from kvref.client.errors import CallError, InvalidReplyError
@@ -117,13 +117,6 @@ def check_keys(keys: Iterable[K]) -> list[K]:
     return found
 
 
-def check_mapping(name: str, argument: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return a mapping as a dict. Raises CallError for any other type, such as a list of pairs."""
-    if not isinstance(argument, Mapping):
-        raise CallError(f"{name}={repr_of(argument)}: a dict")
-    return dict(argument)
-
-
 def check_name(name: object) -> str:
     """Return the name of a mapping. Raises CallError for one that `bind` cannot carry."""
     if not isinstance(name, str):
@@ -198,11 +191,6 @@ def check_cas(number: object) -> int:
     if isinstance(number, str | bytes) and number.isascii() and number.isdigit() and len(number) < MAX_KEY:
         number = int(number)
     return check_integer("cas", number, 64)
-
-
-def check_delta(value: object) -> int:
-    """Return the amount of incr or decr. Raises CallError for another type, below 0, or from 2^64 on."""
-    return check_integer("value", value, 64)
 
 
 def check_noreply(noreply: object) -> bool | None:

@@ -17,9 +17,9 @@ from kvref.client.arguments import (
     K,
     Key,
     check_cas,
-    check_delta,
     check_expire,
     check_flags,
+    check_integer,
     check_name,
     check_noreply,
     check_raw,
@@ -48,7 +48,6 @@ from kvref.client.options import (
     Serde,
     Servers,
     checked,
-    rules,
     server_addresses,
 )
 from kvref.client.protocol import handshake
@@ -120,21 +119,11 @@ class MappedView(View[R, Any]):
 
     def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
-        found: dict[K, R] = {}
-        for client, named in self._connections_of(keys).items():
-            with self._ignored("get_many"):
-                for bare, value in client.get_many(list(named)).items():
-                    found |= dict.fromkeys(named[bare], self._read(value))
-        return found
+        return self._many("get_many", keys, self._read)
 
     def gets_many(self, keys: Iterable[K]) -> dict[K, tuple[R, int]]:
         """Return the values with their numbers of the keys that exist."""
-        found: dict[K, tuple[R, int]] = {}
-        for client, named in self._connections_of(keys).items():
-            with self._ignored("gets_many"):
-                for bare, (value, number) in client.gets_many(list(named)).items():
-                    found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
-        return found
+        return self._many("gets_many", keys, lambda row: (self._read(row[0]), int(row[1])))
 
     def get_range(
         self, *, gt: B | None = None, ge: B | None = None, lt: B | None = None, le: B | None = None
@@ -383,13 +372,21 @@ class MappedView(View[R, Any]):
             return defaults if number is None else (self._read(value), int(number))
         return defaults
 
+    def _many(self, call: str, keys: Iterable[K], read: Callable[[Any], Row]) -> dict[K, Row]:
+        found: dict[K, Row] = {}
+        for client, named in self._connections_of(keys).items():
+            with self._ignored(call):
+                for bare, row in getattr(client, call)(list(named)).items():
+                    found |= dict.fromkeys(named[bare], read(row))
+        return found
+
     def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
         numbers = _numbers(expire, noreply, flags)
         client, bare = self._connection_of(key)
         return bool(self._call(verb, getattr(client, verb), bare, self._written(value), **numbers))
 
     def _count(self, verb: str, key: object, value: object, noreply: bool) -> int | None:
-        delta = check_delta(value)
+        delta = check_integer("value", value, 64)
         check_noreply(noreply)
         client, bare = self._connection_of(key)
         number: int | None = self._call(verb, getattr(client, verb), bare, delta, noreply=noreply, otherwise=None)
@@ -493,8 +490,10 @@ class MappedClient(MappedView[R]):
                 **used,
             ),
             server_addresses(servers),
+            servers,
+            given,
         )
-        super().__init__(clients, rules(servers, given), given["mapping"], columns)
+        super().__init__(clients, given["mapping"], columns)
         try:
             clients.each(given["mapping"])
         except MappedError:
@@ -550,7 +549,7 @@ class MappedClient(MappedView[R]):
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return MappedView(self._connections, self._rules, check_name(name), columns)
+        return MappedView(self._connections, check_name(name), columns)
 
     def close(self) -> None:
         """Close every connection; a later call opens them again."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypedDict, TypeVar
 
-from kvref.addresses import UNIX, Address
+from kvref.addresses import UNIX, Address, is_ip
 from kvref.client.arguments import as_integer, check_name, repr_of, utf8
 from kvref.client.errors import CallError
 from kvref.client.protocol import MAX_ANSWER_BYTES, handshake
@@ -173,28 +171,6 @@ def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _OPTIONS[name].default for name in known if name not in _WITHOUT_DEFAULT} | dict(given)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The options that all views of a client share; `servers` is for `repr`."""
-
-    servers: str
-    delimiter: str = "."
-    ascii_only: bool = False
-    has_serde: bool = False
-    ignore_exc: bool = False
-
-
-def rules(servers: object, options: Mapping[str, Any]) -> Rules:
-    """Return the rules of a client's checked options."""
-    return Rules(
-        repr(servers),
-        options["delimiter"],
-        ascii_only=not options.get("allow_unicode_keys", True),
-        has_serde=any(options.get(name) is not None for name in ("serde", "serializer", "deserializer")),
-        ignore_exc=options["ignore_exc"],
-    )
-
-
 Server = str | tuple[str, int]
 Servers = Server | list[Server]
 DEFAULT_PORT: Final = 11211
@@ -210,10 +186,23 @@ class Connections(Generic[ConnectionT]):
     first is down would not be found later.
 
     Args:
-        make: makes a connection for a server and a mapping; None is the server's default mapping.
+        connect: makes a connection for a server and a mapping; None is the server's default mapping.
+        servers: as the caller gave them, for `repr`.
+        options: checked ones, of which all views of the client share some.
     """
 
-    def __init__(self, connect: Callable[[Address, str | None], ConnectionT], addresses: Sequence[Address]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[Address, str | None], ConnectionT],
+        addresses: Sequence[Address],
+        servers: object,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.servers = repr(servers)
+        self.delimiter: str = options["delimiter"]
+        self.ascii_only = not options.get("allow_unicode_keys", True)
+        self.has_serde = any(options.get(name) is not None for name in ("serde", "serializer", "deserializer"))
+        self.ignore_exc: bool = options["ignore_exc"]
         self._connect = connect
         self._servers = {server_name(address): address for address in addresses}
         self._names = list(self._servers)
@@ -296,14 +285,6 @@ def _rotated(number: int, bits: int) -> int:
     return (number << bits | number >> 32 - bits) & _MASK
 
 
-def _is_ipv6(host: str) -> bool:
-    try:
-        IPv6Address(host)
-    except ValueError:
-        return False
-    return True
-
-
 def _address(server: object) -> Address:
     error = CallError(f"server {repr_of(server)}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
     if isinstance(server, tuple) and len(server) == 2:
@@ -326,7 +307,7 @@ def _address(server: object) -> Address:
     else:
         raise error
     host = host.strip("[]")
-    named = host and host.isprintable() and not {" ", "/"} & {*host} and (":" not in host or _is_ipv6(host))
+    named = host and host.isprintable() and not {" ", "/"} & {*host} and (":" not in host or is_ip(host))
     if not named or not 0 < port < 1 << 16:
         raise error
     try:

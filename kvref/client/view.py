@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from kvref.client.arguments import K, check_keys, check_mapping, split_word
+from kvref.client.arguments import K, check_keys, repr_of, split_word
 from kvref.client.columns import Columns, R, as_columns, repr_of_mapping, scalar
 from kvref.client.errors import CallError, LinkError, ServerError
-from kvref.client.options import Connections, Rules
+from kvref.client.options import Connections
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -31,21 +31,20 @@ class Serialized:
 class View(Generic[R, ConnectionT]):
     """The keys and values of one mapping, and its connections, one for each server."""
 
-    def __init__(self, connections: Connections[ConnectionT], rules: Rules, mapping: str | None, columns: Any) -> None:
+    def __init__(self, connections: Connections[ConnectionT], mapping: str | None, columns: Any) -> None:
         self._connections = connections
-        self._rules = rules
         self._mapping = mapping
         self._columns: Columns[Any] | None = as_columns(columns)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._rules.servers}{repr_of_mapping(self._mapping, self._columns)})"
+        return f"{type(self).__name__}({self._connections.servers}{repr_of_mapping(self._mapping, self._columns)})"
 
     def _only(self, call: str, instead: str) -> ConnectionT:
         return self._connections.only(self._mapping, call, instead)
 
     def _connection_of(self, key: object) -> tuple[ConnectionT, str | bytes]:
         """Return the connection to the server of a key, and the key without its mapping."""
-        name, bare = split_word(key, self._rules.delimiter, ascii_only=self._rules.ascii_only)
+        name, bare = split_word(key, self._connections.delimiter, ascii_only=self._connections.ascii_only)
         return self._connections.of(self._mapping if name is None else name, bare), bare
 
     def _connections_of(self, keys: Iterable[K]) -> dict[ConnectionT, dict[str | bytes, list[K]]]:
@@ -66,20 +65,22 @@ class View(Generic[R, ConnectionT]):
         """Return a value as it is stored, or as the serde accepts it."""
         if self._columns is not None:
             return self._columns.encode(value)
-        if self._rules.has_serde:
+        if self._connections.has_serde:
             return value
         raw = scalar(value)
         return Columns().encode(value) if raw is None else raw
 
     def _all_written(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {key: self._written(value) for key, value in check_mapping("values", values).items()}
+        if not isinstance(values, Mapping):
+            raise CallError(f"values={repr_of(values)}: a dict")
+        return {key: self._written(value) for key, value in dict(values).items()}
 
     def _read(self, value: Any) -> Any:
         return value if self._columns is None else self._columns.decode(value)
 
     def _ignored(self, call: str) -> _Ignored:
         """Return a context that ends without an error of the network or the server, if the client ignores them."""
-        return _Ignored(call, self._rules.ignore_exc)
+        return _Ignored(call, self._connections.ignore_exc)
 
 
 class _Ignored:

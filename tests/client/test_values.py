@@ -18,7 +18,7 @@ import pytest
 from pymemcache.client.base import Client  # type: ignore[import-untyped]
 
 from kvref.client import CallError, Columns, MappedClient
-from kvref.client.options import Connections, Rules
+from kvref.client.options import ClientOptions, Connections, checked
 from kvref.client.view import View
 
 Connect = Callable[..., Any]
@@ -70,7 +70,7 @@ def stored_by_pymemcache(value: object) -> bytes:
 
 def stored(value: object, columns: Any = None) -> Any:
     """Return what both clients send."""
-    return View(Connections(lambda *_: None, []), Rules("h"), None, columns)._written(value)
+    return View(Connections(lambda *_: None, [], "h", checked(ClientOptions, {})), None, columns)._written(value)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kvref.client.aio.view import AsyncMappedView
 from kvref.client.arguments import check_name
 from kvref.client.columns import Columns, ColumnsSpec, R, as_columns
 from kvref.client.errors import CallError
-from kvref.client.options import AsyncOptions, Connections, Servers, checked, rules, server_addresses
+from kvref.client.options import AsyncOptions, Connections, Servers, checked, server_addresses
 from kvref.client.protocol import handshake
 
 Row = TypeVar("Row")
@@ -104,8 +104,10 @@ class AsyncMappedClient(AsyncMappedView[R]):
                 given["max_answer_bytes"],
             ),
             addresses,
+            servers,
+            given,
         )
-        super().__init__(connections, rules(servers, given), given["mapping"], columns)
+        super().__init__(connections, given["mapping"], columns)
 
     async def __aenter__(self) -> Self:
         return self
@@ -151,7 +153,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return AsyncMappedView(self._connections, self._rules, check_name(name), columns)
+        return AsyncMappedView(self._connections, check_name(name), columns)
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding; a later call opens them again."""

@@ -35,8 +35,8 @@ class Connection(asyncio.Protocol):
         self._replies = Replies(max_answer)
         self._out: list[bytes] = []
         self._closed = asyncio.Event()
-        self._writable = asyncio.Event()
-        self._writable.set()
+        self.writable = asyncio.Event()
+        self.writable.set()
 
     async def close_if_unsolicited(self) -> None:
         """End an idle connection on which something arrived: the next request would get it as its reply.
@@ -56,9 +56,6 @@ class Connection(asyncio.Protocol):
         # Records of TLS itself, such as tickets, are not stray bytes. The loop decrypts in its next iteration.
         for _ in range(2):
             await asyncio.sleep(0)
-
-    async def writable(self) -> None:
-        await self._writable.wait()
 
     def send(self, data: bytes, shape: Shape = LINE, *, expects_reply: bool = True) -> asyncio.Future[Answer] | None:
         """Queue one request; requests of one iteration of the loop are sent together.
@@ -86,7 +83,7 @@ class Connection(asyncio.Protocol):
         if self.error is not None:
             return
         self.error = error
-        self._writable.set()
+        self.writable.set()
         self._out.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -129,10 +126,10 @@ class Connection(asyncio.Protocol):
         self._closed.set()
 
     def pause_writing(self) -> None:
-        self._writable.clear()
+        self.writable.clear()
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        self.writable.set()
 
     def _send(self) -> None:
         data, self._out = b"".join(self._out), []
@@ -234,7 +231,7 @@ class ServerConnection:
     async def _ready(self) -> Connection:
         while True:
             connection = await self._open_connection()
-            await connection.writable()
+            await connection.writable.wait()
             if connection.error is None:
                 return connection
 

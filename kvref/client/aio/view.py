@@ -13,9 +13,9 @@ from kvref.client.arguments import (
     Key,
     as_bytes,
     check_cas,
-    check_delta,
     check_expire,
     check_flags,
+    check_integer,
     check_keys,
     check_noreply,
     check_raw,
@@ -325,7 +325,7 @@ class AsyncMappedView(View[R, ServerConnection]):
         return False
 
     async def _count(self, verb: str, key: object, value: object, noreply: object) -> int | None:
-        delta = check_delta(value)
+        delta = check_integer("value", value, 64)
         without_reply = check_noreply(noreply)
         connection, bare = self._connection_of(key)
         request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import re
 import socket
@@ -16,6 +15,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from kvref.addresses import is_ip
 from kvref.errors import printable
 
 _log = logging.getLogger("kvref.metrics")
@@ -37,15 +37,7 @@ def is_known_host(header: str, names: Collection[str]) -> bool:
         return False
     host = found["address"] or found["name"]
     name = host.removesuffix(".")
-    return name == "localhost" or name.endswith(".localhost") or name in names or _is_address(host)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return name == "localhost" or name.endswith(".localhost") or name in names or is_ip(host)
 
 
 class _Handler(BaseHTTPRequestHandler):
