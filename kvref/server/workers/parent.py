@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import sched
 import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,7 +97,7 @@ class Parent:
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
         self._selector.register(self._signals, selectors.EVENT_READ, self._handle_signals)
-        self._due: list[tuple[float, Callable[[], None]]] = []
+        self._later = sched.scheduler(time.monotonic)
         self._dispatched = 0
         self._offers: dict[int, Offer] = {}  # connections that no worker serves yet, by number
         self._delayed: list[Offer] = []  # those for a busy worker
@@ -119,8 +119,7 @@ class Parent:
                 self._lifecycle.ready()
                 log_connection_limit(plan.settings["maxconns"], plan.workers)
                 while not self._stopping:
-                    self._run_once(self._next_due())
-                    self._do_due()
+                    self._run_once(self._later.run(blocking=False))
                     if self._reloads:
                         self._reloads = False
                         self._lifecycle.reloading()
@@ -147,18 +146,6 @@ class Parent:
         for offer in delayed:
             self._offer(offer)
 
-    def _next_due(self) -> float | None:
-        return max(0.0, min(when for when, _ in self._due) - time.monotonic()) if self._due else None
-
-    def _do_due(self) -> None:
-        now = time.monotonic()
-        due, self._due = [each for each in self._due if each[0] <= now], [each for each in self._due if each[0] > now]
-        for _, action in due:
-            action()
-
-    def _call_later(self, seconds: float, action: Callable[[], None]) -> None:
-        self._due.append((time.monotonic() + seconds, action))
-
     def _start_workers(self) -> None:
         for number in range(self._plan.workers):
             self._start(number)
@@ -179,7 +166,7 @@ class Parent:
             self._selector.unregister(channel)
             exporter.reap()
             _log.error("the metrics process ended unexpectedly")
-            self._call_later(RESTART_PAUSE, lambda: self._export(exporter))
+            self._later.enter(RESTART_PAUSE, 0, self._export, (exporter,))
 
         channel = exporter.start(of_workers(self._plan), self._close_parent_ends)
         self._selector.register(channel, selectors.EVENT_READ, ended)
@@ -296,7 +283,7 @@ class Parent:
         fields = {"worker": child.number + 1, "reason": how}
         _log.error("worker %d (pid %d) %s: its connections are closed", child.number + 1, child.pid, how, extra=fields)
         lived = time.monotonic() - child.since
-        self._call_later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start(child.number))
+        self._later.enter(0 if lived >= SHORT_LIFE else SHORT_LIFE, 0, self._start, (child.number,))
 
     def _set_ready(self, child: Child) -> None:
         child.ready = True
@@ -327,7 +314,7 @@ class Parent:
         except OSError as error:
             _log.error("accepting connections is paused for %g s: %s", PAUSE, error)
             self._stop_accepting()
-            self._call_later(PAUSE, self._start_accepting)
+            self._later.enter(PAUSE, 0, self._start_accepting)
 
     def _dispatch(self, connection: socket.socket, listener: int) -> None:
         memory = self._plan.memory
