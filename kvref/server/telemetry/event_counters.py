@@ -47,40 +47,17 @@ class _Cell(IntEnum):
     QUERIED = 5  # since when a query of the store has no answer
     SUCCEEDED = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
-    # The row cache over a database server; of ROW_CACHE the sums of this worker and those that it has replaced.
-    CACHE_HITS = 8
-    CACHE_MISSES = 9
-    CACHE_STALE = 10
-    CACHE_EVICTIONS = 11
-    CACHE_LAG = 12
-    CACHE_AGE = 13
-    CACHE_FOLLOWING = 14
-    # Gets from secondaries, of this worker and those that it has replaced.
-    REPLICA_GETS = 15
-    REPLICA_BEHIND = 16
-    REPLICA_UNAVAILABLE = 17
-    COMMITS = 18  # the histogram of commits, from here on
 
 
-# Names of `Store.numbers`: those that only grow, and the others.
-ROW_CACHE: Final = {
-    "row_cache_hits": _Cell.CACHE_HITS,
-    "row_cache_misses": _Cell.CACHE_MISSES,
-    "row_cache_stale": _Cell.CACHE_STALE,
-    "row_cache_evictions": _Cell.CACHE_EVICTIONS,
-}
-REPLICA: Final = {
-    "replica_gets": _Cell.REPLICA_GETS,
-    "replica_behind": _Cell.REPLICA_BEHIND,
-    "replica_unavailable": _Cell.REPLICA_UNAVAILABLE,
-}
-_COUNTED: Final = ROW_CACHE | REPLICA
-_MEASURED: Final = {
-    "row_cache_lag_us": _Cell.CACHE_LAG,
-    "row_cache_age_us": _Cell.CACHE_AGE,
-    "row_cache_following": _Cell.CACHE_FOLLOWING,
-}
-_CELLS: Final = _Cell.COMMITS + cells_of(BOUNDS)
+# Names of `Store.numbers`, of the row cache over a database server and of gets from secondaries: those that only grow,
+# which are the sums of a worker and of those that it has replaced, and the others.
+ROW_CACHE: Final = ("row_cache_hits", "row_cache_misses", "row_cache_stale", "row_cache_evictions")
+REPLICA: Final = ("replica_gets", "replica_behind", "replica_unavailable")
+_COUNTED: Final = ROW_CACHE + REPLICA
+_MEASURED: Final = ("row_cache_lag_us", "row_cache_age_us", "row_cache_following")
+# Their cells follow those of _Cell; then comes the histogram of commits.
+_STORE_CELLS: Final = {name: cell for cell, name in enumerate(_COUNTED + _MEASURED, len(_Cell))}
+_COMMITS: Final = len(_Cell) + len(_STORE_CELLS)
 
 
 def _now() -> int:
@@ -91,9 +68,9 @@ class ProcessEventCounters:
     """The numbers of one process that serves."""
 
     def __init__(self) -> None:
-        self._cells = anonymous(_CELLS * CELL).cast("Q")
+        self._cells = anonymous((_COMMITS + cells_of(BOUNDS)) * CELL).cast("Q")
         self._reason = anonymous(_MAX_REASON)
-        self.commits = Histogram(self._cells[_Cell.COMMITS :], BOUNDS)
+        self.commits = Histogram(self._cells[_COMMITS:], BOUNDS)
         self._lock = threading.Lock()  # commits of several threads
         self._added = dict.fromkeys(_COUNTED, 0)  # what this process has added to the cells
         self.commands = CommandDurations()
@@ -137,7 +114,7 @@ class ProcessEventCounters:
     @property
     def of_store(self) -> dict[str, int]:
         """Return what `record` has recorded, by its names."""
-        return {name: self._cells[cell] for name, cell in (_COUNTED | _MEASURED).items()}
+        return {name: self._cells[cell] for name, cell in _STORE_CELLS.items()}
 
     def begin(self) -> None:
         """Record that this process serves."""
@@ -147,7 +124,7 @@ class ProcessEventCounters:
     def end(self) -> None:
         """Record that the process has ended; its counters stay."""
         current = _Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.QUERIED, _Cell.SUCCEEDED, _Cell.REASON
-        for cell in (*current, *_MEASURED.values()):
+        for cell in (*current, *map(_STORE_CELLS.__getitem__, _MEASURED)):
             self._cells[cell] = 0
 
     def heartbeat(self, late: float, batches: int) -> None:
@@ -160,10 +137,10 @@ class ProcessEventCounters:
         """Record the numbers of the store, see `Store.numbers`: of this process since its start."""
         for name, number in numbers.items():
             if name in _COUNTED:
-                self._cells[_COUNTED[name]] += number - self._added[name]
+                self._cells[_STORE_CELLS[name]] += number - self._added[name]
                 self._added[name] = number
             else:
-                self._cells[_MEASURED[name]] = number
+                self._cells[_STORE_CELLS[name]] = number
 
     def queried(self) -> None:
         """Record that a store check has begun."""
