@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.padding import Padding
@@ -15,6 +15,7 @@ from rich.text import Text
 from kvref.doctor.examine import CANNOT_TELL, KVREF, UNUSABLE, USABLE
 from kvref.errors import printable
 from kvref.specification.requirements import STYLES
+from kvref.specification.terminal import labelled
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,29 +32,15 @@ _MAX_NAMES: Final = 3
 CHANGES: Final = "what changes for these tables with profile kvref"
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A report in lines.
+def summarize(report: Report) -> dict[str, tuple[str, ...]]:
+    """Return a report in lines, each once, in four parts.
 
-    Args:
-        errors: why the configuration cannot be used or judged; the command does not exit with 0.
-        warnings: what crashes mysqld, loses or changes data, and rows that kvref rejects.
-        changes: what kvref does differently, if a mapping depends on it.
+    ERRORS: why the configuration cannot be used or judged; the command does not exit with 0. WARNINGS: what crashes
+    mysqld, loses or changes data, and rows that kvref rejects. NOTICES: the rest. CHANGES: what kvref does differently,
+    if a mapping depends on it.
     """
-
-    errors: tuple[str, ...]
-    warnings: tuple[str, ...]
-    notices: tuple[str, ...]
-    changes: tuple[str, ...]
-
-    @property
-    def by_weight(self) -> dict[str, tuple[str, ...]]:
-        """Return the lines without the changes, by their weight."""
-        return {ERRORS: self.errors, WARNINGS: self.warnings, NOTICES: self.notices}
-
-
-def summarize(report: Report) -> Summary:
-    return Summary(*(tuple(dict.fromkeys(lines(report))) for lines in (_errors, _warnings, _notices, _changes)))
+    parts = {ERRORS: _errors, WARNINGS: _warnings, NOTICES: _notices, CHANGES: _changes}
+    return {what: tuple(dict.fromkeys(lines(report))) for what, lines in parts.items()}
 
 
 def _errors(report: Report) -> Iterator[str]:
@@ -223,7 +210,7 @@ def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     yield Text.assemble(
         ("configuration", "bold"), f" of {printable(report.source)}, as profile {report.profile} starts with it"
     )
-    grid = _grid()
+    grid = labelled()
     state = ("cannot be started with", "bold red") if report.refused else ("can be started with", "green")
     grid.add_row("start", Text.assemble(state, f": {printable(report.refused)}" if report.refused else ""))
     if report.profile != KVREF and report.refused != report.kvref_refused:
@@ -247,14 +234,15 @@ def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     )
 
 
-def _summarized(summary: Summary, *, verbose: bool) -> Iterator[RenderableType]:
+def _summarized(summary: dict[str, tuple[str, ...]], *, verbose: bool) -> Iterator[RenderableType]:
     counts = (
         f"{len(lines)} {what if len(lines) != 1 else what.removesuffix('s')}"
-        for what, lines in summary.by_weight.items()
+        for what, lines in summary.items()
+        if what != CHANGES
     )
     yield Text()
     yield Text(", ".join(counts), "bold")
-    for what, lines in (*summary.by_weight.items(), (CHANGES, summary.changes)):
+    for what, lines in summary.items():
         if not lines:
             continue
         yield Padding(Text(what, _WEIGHTS[what]), (1, 0, 0, 0))
@@ -282,7 +270,7 @@ def _row(report: RowReport, *, verbose: bool) -> Iterator[RenderableType]:
         yield head
         return
     yield Rule(head, align="left", style="dim")
-    grid = _grid()
+    grid = labelled()
     if verdict.fault:
         grid.add_row("fault", _text(_without_name(verdict.fault, row.name), "red"))
     if report.kvref is not None:
@@ -357,13 +345,6 @@ def _cells(citation: Citation) -> tuple[Text, Text, Text]:
 def _text(text: str, style: str = "") -> Text:
     """Return text of the database for a terminal: no character of it is a control sequence."""
     return Text(printable(text), style)
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
-    return grid
 
 
 def _without_name(fault: str, name: str) -> str:

@@ -51,9 +51,7 @@ def requirement_view(requirement: Requirement, evidence: SuiteEvidence) -> Rende
     head = Text.assemble(
         (requirement.id, "bold"), "  ", (requirement.level, STYLES[requirement.level]), "  ", requirement.title
     )
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
+    grid = labelled()
     for name, value in _rows(requirement, evidence):
         grid.add_row(f"  {name}", Text(value))
     for profile in PROFILES:
@@ -62,6 +60,14 @@ def requirement_view(requirement: Requirement, evidence: SuiteEvidence) -> Rende
     if evidence.example is not None:
         parts.append(Padding(evidence.example, (1, 0, 0, 2)))
     return Group(*parts, Text())
+
+
+def labelled() -> Table:
+    """Return a table for rows of a label and a text."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    return grid
 
 
 def _rows(requirement: Requirement, evidence: SuiteEvidence) -> Iterator[tuple[str, str]]:

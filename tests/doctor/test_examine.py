@@ -18,7 +18,7 @@ from kvref import collations, profiles
 from kvref.cli import main
 from kvref.doctor.dump.source import open_dump
 from kvref.doctor.examine import examine
-from kvref.doctor.report import Summary, summarize
+from kvref.doctor.report import CHANGES, WARNINGS, summarize
 from kvref.doctor.source import open_source
 from kvref.storage.sqlite.store import SQLiteStore
 
@@ -221,16 +221,16 @@ def test_the_default_report_has_what_concerns_kvref_and_a_line_for_the_defects_o
         in shown
     )
     plugin = summarize_dump(tmp_path / "x.sql", "mysql-8.0")
-    defects = sum("KV-" in line for line in plugin.warnings)
+    defects = sum("KV-" in line for line in plugin[WARNINGS])
     assert defects > 9
     assert f"- the plugin has {defects} defects that can concern these tables (truncation, " in shown
     assert "): --profile mysql-8.0 lists them" in shown
-    assert summarize_dump(tmp_path / "x.sql", "kvref").changes == plugin.changes != ()
+    assert summarize_dump(tmp_path / "x.sql", "kvref")[CHANGES] == plugin[CHANGES] != ()
     (tmp_path / "x.sql").write_text(f"-- MariaDB dump 10.19  Distrib 10.11.6-MariaDB\n{tables}")
     assert "plugin" not in doctor(str(tmp_path / "x.sql")).stdout.replace("the plugin's also show", "")
 
 
-def summarize_dump(path: Path, profile: str) -> Summary:
+def summarize_dump(path: Path, profile: str) -> dict[str, tuple[str, ...]]:
     with open_dump(path) as source:
         return summarize(examine(source, profiles.load(profile)))
 
@@ -251,7 +251,7 @@ def test_columns_without_which_no_new_key_can_be_stored(
 ) -> None:
     table = f"CREATE TABLE `t` (k varchar(32) PRIMARY KEY, v text, {columns});"
     (tmp_path / "x.sql").write_text(f"{CONFIGURATION}{row('t', 'shop.t')}CREATE DATABASE shop;USE shop;{table}")
-    warnings = [each for each in summarize_dump(tmp_path / "x.sql", profile).warnings if "no new key" in each]
+    warnings = [each for each in summarize_dump(tmp_path / "x.sql", profile)[WARNINGS] if "no new key" in each]
     assert [each.rpartition("stored: ")[2] for each in warnings] == ([", ".join(without)] if without else [])
 
 
@@ -334,4 +334,4 @@ def test_the_summary_warns_of_privileges(tmp_path: Path) -> None:
     with open_source(f"sqlite:///{configured(tmp_path, {'q': {}})}") as source:
         report = examine(source, profiles.load("mysql-8.0"))
     row = replace(report.rows[0], not_granted="set fails: GRANT it")
-    assert summarize(replace(report, rows=(row,))).warnings[0] == "privileges, 'q': set fails: GRANT it"
+    assert summarize(replace(report, rows=(row,)))[WARNINGS][0] == "privileges, 'q': set fails: GRANT it"

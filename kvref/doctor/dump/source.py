@@ -115,7 +115,7 @@ class DumpCatalog:
 
     def containers(self) -> list[Container]:
         """Return all rows; raises ConfigError if the table is missing, or the dump has no rows at all."""
-        if self._configuration("containers") is None:
+        if (CONFIGURATION, "containers") not in self._changes.tables:
             doubt = f" ({self._changes.doubt})" if self._changes.doubt else ""
             fix = f"mysqldump --databases {CONFIGURATION} … has it"
             raise ConfigError(f"the dump has no table {CONFIGURATION}.containers{doubt}: {fix}")
@@ -186,14 +186,11 @@ class DumpCatalog:
         if reason:
             raise StoreError(f"{name} cannot be read from the dump: {reason}: {_SERVER}")
 
-    def _configuration(self, name: str) -> DumpTable | None:
-        return self._changes.tables.get((CONFIGURATION, name))
-
     def _certain_table(self, name: str) -> DumpTable | None:
         """Return a configuration table; None if the server certainly has none."""
         self._check(name)
-        table = self._configuration(name)
         key = (CONFIGURATION, name)
+        table = self._changes.tables.get(key)
         if table is None and CONFIGURATION not in self._changes.complete_schemas and key not in self._changes.dropped:
             fix = f"mysqldump --databases {CONFIGURATION} … has it"
             raise StoreError(f"the dump has no table {CONFIGURATION}.{name}: {fix}")
