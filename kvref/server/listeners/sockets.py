@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kvref.addresses import Address
+from kvref.addresses import Address, format_address
 from kvref.errors import ConfigError
 
 FIRST: Final = 3
@@ -72,9 +72,8 @@ def where(listener: socket.socket) -> str:
     """Return the address of a socket, as a log shows it."""
     name = listener.getsockname()
     if listener.family == socket.AF_UNIX:
-        return f"unix:{name if isinstance(name, str) else name.decode(errors='replace')}"
-    host, port = name[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return format_address(name if isinstance(name, str) else name.decode(errors="replace"))
+    return format_address(name[:2])
 
 
 _MODE: Final = re.compile("0?[0-7]{3}")

@@ -61,10 +61,6 @@ def _number(digits: bytes) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
-def _to_unsigned(cell: int) -> Cell:
-    return cell if cell <= LARGEST_INTEGER else _digits(cell)
-
-
 def _from_unsigned(cell: Cell) -> Cell:
     if isinstance(cell, bytes) and cell.isdigit():
         return int(cell)
@@ -72,7 +68,7 @@ def _from_unsigned(cell: Cell) -> Cell:
     return min(int(cell), (1 << 64) - 1) if isinstance(cell, float) else cell
 
 
-UNSIGNED: Final = ColumnCodec(_to_unsigned, _from_unsigned)
+UNSIGNED: Final = ColumnCodec(lambda cell: cell if cell <= LARGEST_INTEGER else _digits(cell), _from_unsigned)
 # InnoDB keeps a year as one byte: 0, or years from 1900 (columns:type-047, columns:type-137).
 YEAR: Final = ColumnCodec(
     lambda n: n + 1900 if n else 0, lambda cell: cell - 1900 if isinstance(cell, int) and cell else 0
