@@ -18,8 +18,7 @@ from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.workers.counters import SharedPrefixes
 from kvref.server.workers.marks import MarkTables
-from kvref.server.workers.shared_mappings import SharedMappings
-from kvref.server.workers.shared_memory import Memory
+from kvref.server.workers.shared_memory import Memory, SharedMappings
 from kvref.storage.base import MappedTables, Scheme, without_password
 from kvref.storage.config.containers import Container
 from kvref.storage.several import Placement, tables_of
