@@ -98,10 +98,6 @@ def _is_time(given: object) -> bool:
     return isinstance(given, int | float) and not isinstance(given, bool) and 0 < given <= _MAX_SECONDS
 
 
-def _is_delimiter(given: object) -> bool:
-    return isinstance(given, str) and 0 < len(utf8("delimiter", given)) <= _MAX_DELIMITER
-
-
 def _is_encoding(given: object) -> bool:
     try:
         # pymemcache writes the numbers of a request in it too.
@@ -122,7 +118,11 @@ _CONTEXT: Final = _Option(None, _or_none(lambda given: isinstance(given, ssl.SSL
 # `mapping` and `credentials` are checked in `checked`.
 _OPTIONS: Final[Mapping[str, _Option]] = {
     "mapping": _Option(None, lambda _: True, ""),
-    "delimiter": _Option(".", _is_delimiter, f"a text of 1 to {_MAX_DELIMITER} bytes"),
+    "delimiter": _Option(
+        ".",
+        lambda given: isinstance(given, str) and 0 < len(utf8("delimiter", given)) <= _MAX_DELIMITER,
+        f"a text of 1 to {_MAX_DELIMITER} bytes",
+    ),
     "credentials": _Option(None, lambda _: True, ""),
     "connect_timeout": _Option(10.0, _or_none(_is_time), _A_TIME),
     "timeout": _Option(60.0, _or_none(_is_time), _A_TIME),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref import profiles
 from kvref.doctor import features, predicates
+from kvref.doctor.features import KVREF
 from kvref.doctor.predicates import Subject
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import MAX_OPTION, default_name
@@ -104,7 +105,6 @@ PREDICATES: Final[dict[str, Callable[[Options], list[str]]]] = {
 USABLE: Final = "usable"
 UNUSABLE: Final = "unusable"
 CANNOT_TELL: Final = "cannot tell"
-KVREF: Final = "kvref"
 # Which profile a server's own plugin has; of 5.7 none was ever observed.
 PLUGINS: Final = {"5.6": "mysql-5.6", "5.7": "", **dict.fromkeys(("8.0", "8.1", "8.2"), "mysql-8.0")}
 NEWEST: Final = "mysql-8.0"

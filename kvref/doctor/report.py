@@ -12,7 +12,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from kvref.doctor.examine import CANNOT_TELL, KVREF, UNUSABLE, USABLE
+from kvref.doctor.examine import CANNOT_TELL, UNUSABLE, USABLE
+from kvref.doctor.features import KVREF
 from kvref.errors import printable
 from kvref.specification.requirements import STYLES
 from kvref.specification.terminal import labelled

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlglot import exp
 
 from kvref.doctor.dump.statements import NotUnderstood
 from kvref.storage.config.catalog import naming_of
+from kvref.storage.config.column_types import members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 Cell: TypeAlias = "str | None"
 Row: TypeAlias = "dict[str, Cell]"  # by the names of columns in lower case
 
-_MEMBER: Final = re.compile(r"'((?:[^']|'')*)'")
 _NOT_LITERAL: Final = "its rows are not literals as mysqldump writes them"
-
-
-def members(column: Column) -> list[str]:
-    return [each.replace("''", "'") for each in _MEMBER.findall(column.type.arguments)]
 
 
 def _fold(column: Column, text: str) -> str:
@@ -70,7 +65,7 @@ def stored(column: Column, literal: exp.Expr) -> Cell:
 
 
 def _member(column: Column, text: str) -> str:
-    for each in members(column):
+    for each in members(column.type.arguments):
         if each.lower() == text.rstrip(" ").lower():
             return each
     raise NotUnderstood(f"{text[:40]!r} is not a member of the column {column.name}")

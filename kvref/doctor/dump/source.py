@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.collations.charsets import CHARSETS, UTF8MB4
 from kvref.doctor.dump.changes import CONFIGURATION, Changes
-from kvref.doctor.dump.rows import members
 from kvref.doctor.dump.script import STANDARD_INPUT, Script, is_cut, read_dump, server_of
 from kvref.doctor.dump.statements import full, quoted
 from kvref.doctor.dump.tables import FULLTEXT
@@ -17,7 +16,7 @@ from kvref.doctor.source import Source
 from kvref.documents import DocumentError
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.storage.config.catalog import naming_of
-from kvref.storage.config.column_types import as_bigint
+from kvref.storage.config.column_types import as_bigint, members
 from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, PolicyCell, TableDetails
 from kvref.storage.mysql.schema import column_as_shown, refuse_unmappable, table_of
 
@@ -141,7 +140,7 @@ class DumpCatalog:
         cells = []
         for column in table.columns:
             cell = first[column.name.lower()]
-            known = members(column) if column.type.word == "enum" else []
+            known = members(column.type.arguments) if column.type.word == "enum" else []
             cells.append(PolicyCell(column.name, cell, known.index(cell) + 1 if cell in known else None))
         return cells
 

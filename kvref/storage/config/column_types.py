@@ -54,7 +54,12 @@ class Declared:
 
     @property
     def members(self) -> list[str]:
-        return [member.replace("''", "'") for member in _MEMBER.findall(self.arguments)]
+        return members(self.arguments)
+
+
+def members(arguments: str) -> list[str]:
+    """Return the members of an ENUM or SET by what is in the parentheses of its type."""
+    return [member.replace("''", "'") for member in _MEMBER.findall(arguments)]
 
 
 def column_of(
@@ -206,7 +211,6 @@ _decimal = _stored(
     lambda d: codecs.decimal_width(d.number(0, 10), d.number(1, 0)),
     lambda d: codecs.decimal(d.number(0, 10), d.number(1, 0)),
 )
-_bit = _stored(lambda d: (d.number(0, 1) + 7) // 8, lambda d: codecs.bits((d.number(0, 1) + 7) // 8))
 _Maker = Callable[[Declared], Column]
 _KINDS: Final[dict[str, _Maker]] = {
     **dict.fromkeys(_BITS, _integer),
@@ -229,5 +233,5 @@ _RAW_KINDS: Final[dict[str, _Maker]] = {
     "DATETIME": _stored(lambda d: 5 + _fraction_bytes(d), lambda d: codecs.date_time(d.number(0, 0))),
     "TIMESTAMP": _stored(lambda d: 4 + _fraction_bytes(d), lambda d: codecs.timestamp(d.number(0, 0))),
     "TIME": _stored(lambda d: 3 + _fraction_bytes(d), lambda d: codecs.time(d.number(0, 0))),
-    "BIT": _bit,
+    "BIT": _stored(lambda d: (d.number(0, 1) + 7) // 8, lambda d: codecs.bits((d.number(0, 1) + 7) // 8)),
 }
