@@ -372,9 +372,7 @@ def metrics_address(text: str) -> Address:
 def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:
     if address is None and not sockets:
         return None
-    exporter = Exporter(None if address is None else metrics_address(address), sockets, hosts)
-    exporter.log()
-    return exporter
+    return Exporter(None if address is None else metrics_address(address), sockets, hosts)
 
 
 def _initialise(store: Store, *, new: bool, demo: bool) -> None:

@@ -85,7 +85,7 @@ def _info(profile: Profile, dsns: Iterable[str], workers: int) -> dict[str, str]
 
 
 class Exporter:
-    """Sockets for HTTP, and what is shown there.
+    """Sockets for HTTP, which are logged, and what is shown there.
 
     Args:
         address: port 0 is any free one; None: only on the sockets.
@@ -110,8 +110,6 @@ class Exporter:
         self._hosts = [*hosts, *([address.host] if address is not None else [])]
         self._pid = 0
         self.channel: Channel | None = None  # to the metrics process; readable when that process has ended
-
-    def log(self) -> None:
         for each in self._sockets:
             place = where(each)
             _log.info("metrics on http://%s/metrics, health on /healthz", place, extra={"address": place})

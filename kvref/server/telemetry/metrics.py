@@ -6,7 +6,7 @@ Needs the extra `metrics`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -192,9 +192,6 @@ def registry(source: Source) -> CollectorRegistry:
 class _Numbers(Collector):
     def __init__(self, source: Source) -> None:
         self._source = source
-
-    def describe(self) -> Iterable[Metric]:
-        return []  # nothing is collected to register it
 
     def collect(self) -> Iterator[Metric]:
         source, totals = self._source, self._source.totals()
