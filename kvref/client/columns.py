@@ -183,7 +183,11 @@ class Columns(Generic[R]):
             return self._joined(value)
         if value is None or scalar(value) is None:
             raise invalid_value(value, "a value is text, bytes, a number, or a list, tuple or dict of columns")
-        return self._check_joined(part(value))
+        data = part(value)
+        parts = data.count(self.separator.encode()) + 1
+        if len(self.names) > 1 and parts != len(self.names):
+            raise CallError(f"{data[:60]!r} has {parts} parts for {len(self.names)} columns: {', '.join(self.names)}")
+        return data
 
     def decode(self, data: bytes) -> Any:
         """Return the parts of what was read; NULL and an empty text are both empty (columns:col-001).
@@ -234,13 +238,6 @@ class Columns(Generic[R]):
             parts.pop()
         self._check(parts)
         return self.separator.encode().join(parts)
-
-    def _check_joined(self, data: bytes) -> bytes:
-        """Return a value that the caller has joined. Raises CallError if it has not one part for each column."""
-        parts = data.count(self.separator.encode()) + 1
-        if len(self.names) > 1 and parts != len(self.names):
-            raise CallError(f"{data[:60]!r} has {parts} parts for {len(self.names)} columns: {', '.join(self.names)}")
-        return data
 
     def _check(self, parts: list[bytes]) -> None:
         for index, raw in enumerate(parts):

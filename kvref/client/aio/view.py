@@ -200,12 +200,12 @@ class AsyncMappedView(View[R, ServerConnection]):
 
     async def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
-        return await self._send(self._deletion(key, noreply), _DONE) is True
+        return await self._send(self._line("delete", key, noreply), _DONE) is True
 
     async def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
         check_noreply(noreply)
-        writes = [self._deletion(key, noreply) for key in check_keys(keys)]
+        writes = [self._line("delete", key, noreply) for key in check_keys(keys)]
         known = dict.fromkeys(_DONE, True)
         return all(await asyncio.gather(*[self._send(write, known) for write in writes]))
 
@@ -216,11 +216,7 @@ class AsyncMappedView(View[R, ServerConnection]):
             expire: as for `set`.
             noreply: do not wait; the result is True.
         """
-        seconds = check_expire(expire)
-        waits = check_noreply(noreply)
-        connection, bare = self._connection_of(key)
-        request = b"touch %s %d\r\n" % (as_bytes(bare), seconds)
-        return await self._send(_Write(connection, "touch", request, bool(waits)), _DONE) is True
+        return await self._send(self._line("touch", key, noreply, check_expire(expire)), _DONE) is True
 
     async def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server, as `MappedView.flush_all` does."""
@@ -310,10 +306,12 @@ class AsyncMappedView(View[R, ServerConnection]):
         head += b"".join(b" %d" % each for each in cas)
         return _Write(connection, verb, b"%s\r\n%s\r\n" % (head, raw), bool(without_reply))
 
-    def _deletion(self, key: object, noreply: object) -> _Write:
+    def _line(self, verb: str, key: object, noreply: object, *numbers: int) -> _Write:
+        """Return a request of one line. Raises CallError."""
         without_reply = check_noreply(noreply)
         connection, bare = self._connection_of(key)
-        return _Write(connection, "delete", b"delete %s\r\n" % as_bytes(bare), bool(without_reply))
+        words = [verb.encode(), as_bytes(bare), *(b"%d" % each for each in numbers)]
+        return _Write(connection, verb, b" ".join(words) + b"\r\n", bool(without_reply))
 
     async def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
         return await self._send(self._write(verb, key, self._written(value), expire, noreply, flags), _STORED) is True
@@ -325,15 +323,12 @@ class AsyncMappedView(View[R, ServerConnection]):
         return False
 
     async def _count(self, verb: str, key: object, value: object, noreply: object) -> int | None:
-        delta = check_integer("value", value, 64)
-        without_reply = check_noreply(noreply)
-        connection, bare = self._connection_of(key)
-        request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), delta)
+        write = self._line(verb, key, noreply, check_integer("value", value, 64))
         with self._ignored(verb):
-            if without_reply:
-                await connection.send_without_reply(request)
+            if write.noreply:
+                await write.connection.send_without_reply(write.request)
                 return None
-            answer = await connection.request(verb, request)
+            answer = await write.connection.request(verb, write.request)
             if answer.line == b"NOT_FOUND":
                 return None
             # memcached pads the number with blanks.

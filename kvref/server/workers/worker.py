@@ -143,7 +143,10 @@ class Worker:
             elif what == "read":
                 self._start(self._load(settings))
             elif what == "take":
-                self._activate()
+                assert self._loaded is not None
+                self._server.take(*self._loaded)
+                self._loaded = None
+                self._channel.send("taken")
             elif what == "drop":
                 self._store.adopt(self._server.shared.directory)
             elif what == "stop":
@@ -195,12 +198,6 @@ class Worker:
             self._channel.send("refused", str(error))
         else:
             self._channel.send("read", fingerprint(self._loaded[1]))
-
-    def _activate(self) -> None:
-        assert self._loaded is not None
-        self._server.take(*self._loaded)
-        self._loaded = None
-        self._channel.send("taken")
 
 
 def work(plan: Plan, number: int, channel: Channel, close_inherited: Callable[[], None]) -> NoReturn:
