@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -252,6 +253,30 @@ def test_a_killed_database_loses_nothing(cluster: Cluster, served: Served) -> No
         for each in writers:
             each.wait_for_an_acknowledgement()
     assert differences(cluster, writers) == []
+
+
+def restart_with_stale_connections(cluster: Cluster, statement: str) -> None:
+    """Restart the database when the tablets of a statement have connections to it that no client has used since."""
+
+    def run(_: int) -> None:
+        sql(cluster, statement)
+
+    cluster.gate.kill()
+    cluster.gate.start()
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(run, range(20)))
+    cluster.database.kill()
+    cluster.database.start()
+
+
+@pytest.mark.parametrize("servers", ["{gate}", "127.0.0.1:1,{gate}"], ids=["one-gate", "two-gates"])
+@pytest.mark.parametrize("table", ["innodb_memcache.config_options", "test.demo_test"])
+def test_a_server_starts_while_tablets_have_stale_connections(cluster: Cluster, servers: str, table: str) -> None:
+    dsn = f"mysql://root@{servers.format(gate=f'127.0.0.1:{cluster.gate.port}')}/"
+    restart_with_stale_connections(cluster, f"SELECT SLEEP(0.2) FROM {table} LIMIT 1")
+    with serving(dsn) as served, served.connect() as client:
+        client.sendall(b"get AA\r\n")
+        assert response(client, 1) == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 
 
 def test_one_gate_of_two_is_enough(cluster: Cluster) -> None:

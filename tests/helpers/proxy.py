@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a real server that cuts a connection at a chosen moment, goes silent, or ends a transaction."""
+"""A TCP proxy in front of a real server: it cuts a connection at a chosen moment, goes silent, or replies an error."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Proxy:
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._trap: tuple[bytes, str] | None = None
+        self._refusal = b""  # what a request has in it that gets the next of `_errors`
+        self._errors: list[bytes] = []
         self._aborted: set[socket.socket] = set()  # servers whose next answer is replaced
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -38,6 +40,15 @@ class Proxy:
         `abort` ends only its transaction, as error 1213 does: MySQL's protocol, and the request is not carried out.
         """
         self._trap = (reply, how)
+
+    def refuse(self, request: bytes, *errors: tuple[int, str]) -> None:
+        """Reply the next requests that contain this with errors of MySQL, one each; the server does not receive them."""
+        self._refusal, self._errors = request, [_error(number, text) for number, text in errors]
+
+    @property
+    def refusals(self) -> int:
+        """Return how many errors are still to be replied."""
+        return len(self._errors)
 
     def redirect(self, target: tuple[str, int]) -> None:
         """Cut all connections, and forward new ones to another server."""
@@ -74,6 +85,9 @@ class Proxy:
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(1 << 16):
+                if self._errors and self._refusal in data:
+                    client.sendall(self._errors.pop(0))
+                    continue
                 trap = self._trap
                 if trap is None or trap[0] not in data:
                     server.sendall(data)
@@ -103,6 +117,12 @@ class Proxy:
                     data = _DEADLOCK
                 client.sendall(data)
         _cut(client)
+
+
+def _error(number: int, text: str) -> bytes:
+    """Return the packet of an error, as the reply to a request."""
+    payload = b"\xff" + number.to_bytes(2, "little") + b"#HY000" + text.encode()
+    return len(payload).to_bytes(3, "little") + b"\x01" + payload
 
 
 def _cut(each: socket.socket) -> None:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, suppress
 
 import pymysql
 import pytest
+from helpers.commands import kvref
 from helpers.database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
 from helpers.live import MYSQL_8
 from helpers.proxy import proxy_to
@@ -45,6 +46,15 @@ def served(database: SQLServer) -> Iterator[Served]:
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
+# What vtgate replies of a tablet whose database was restarted (Vitess 0.24.4).
+STALE = (
+    2006,
+    "target: innodb_memcache.0.primary: vttablet: rpc error: code = Unavailable desc = conn 71: Write(packet) failed:"
+    " write unix @->/sql.sock: write: broken pipe (errno 2006) (sqlstate HY000)",
+)
+NO_TABLET = (1105, 'target: test.-80.primary: no healthy tablet available for \'keyspace:"test" shard:"-80"\'')
+
+
 def kill_connections(database: SQLServer) -> int:
     found = sql(database, "SELECT id FROM information_schema.processlist WHERE user = 'kv'")
     for (number,) in found:
@@ -62,6 +72,45 @@ def together(served: Served, clients: int, data: bytes) -> list[bytes]:
 
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(one, [served.connect() for _ in range(clients)]))
+
+
+@pytest.mark.parametrize(
+    ("servers", "statement"),
+    [
+        ("127.0.0.1:{}", b"SET SESSION sql_mode"),
+        ("127.0.0.1:{}", b"config_options"),
+        ("127.0.0.1:1,127.0.0.1:{}", b"SHOW GLOBAL VARIABLES"),
+    ],
+    ids=["session", "configuration", "status"],
+)
+def test_a_start_waits_for_tablets_of_vitess_that_replace_stale_connections(
+    database: SQLServer, servers: str, statement: bytes
+) -> None:
+    with proxy_to(database.host, database.port) as proxy:
+        proxy.refuse(statement, STALE, NO_TABLET, STALE)
+        with serving(f"mysql://kv@{servers.format(proxy.port)}/?timeout=1") as served, served.connect() as client:
+            assert proxy.refusals == 0
+            assert sum("next attempt in" in line for line in served.log) == 3
+            assert ask(client, b"get AA\r\n") == HELLO
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        (NO_TABLET, 6),
+        ((2006, "MySQL server has gone away"), 1),  # not of a tablet
+        ((1105, "target: test.-80.primary: vttablet: rpc error: code = Unknown desc = unknown"), 1),
+    ],
+)
+def test_a_start_gives_up_after_some_errors_of_a_tablet_and_at_once_after_others(
+    database: SQLServer, error: tuple[int, str], attempts: int
+) -> None:
+    with proxy_to(database.host, database.port) as proxy:
+        proxy.refuse(b"config_options", *[error] * 10)
+        refused = kvref("serve", "--store", f"mysql://kv@127.0.0.1:{proxy.port}/", "--listen", "127.0.0.1:0")
+        assert 10 - proxy.refusals == attempts
+    assert refused.returncode == 3
+    assert f"Error: {error[0]} " in refused.stderr
 
 
 def test_connections_to_a_server_that_has_refused_a_write_are_replaced(database: SQLServer, served: Served) -> None:

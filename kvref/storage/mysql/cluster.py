@@ -27,6 +27,7 @@ from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError, StoreError
+from kvref.storage.mysql import vitess
 from kvref.storage.mysql.errors import DENIED, NOT_READY, ends_connection
 from kvref.storage.mysql.login import Login, cause, fetch_all, hangs
 
@@ -220,12 +221,14 @@ class Nodes:
         )
         statuses: dict[int, NodeStatus] = {}
         causes = []
+        transient: Exception | None = None
         for number in numbers:
             try:
                 with closing(_opened(self._logins[number], 1)) as connection:
                     statuses[number] = read_status(connection)
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 causes.append(_message(error))
+                transient = error if vitess.is_transient(error) else transient
                 continue
             if any(_has_majority(status, statuses.values(), len(numbers)) for status in statuses.values()):
                 break
@@ -238,7 +241,7 @@ class Nodes:
             else:
                 found[number] = status.state
         if not found:
-            raise StoreError(f"none of the {len(numbers)} servers is available: {'; '.join(causes)}")
+            raise StoreError(f"none of the {len(numbers)} servers is available: {'; '.join(causes)}") from transient
         number = min(found, key=lambda number: (found[number], number))
         return number, found[number]
 

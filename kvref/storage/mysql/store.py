@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
@@ -10,11 +12,12 @@ from weakref import WeakSet
 
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import LoadMapping, Operation, Recheck
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
 from kvref.storage.config.containers import update_mapping
 from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql import vitess
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
@@ -25,6 +28,8 @@ from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.mapped_table import MappedTable, Version
 from kvref.storage.mysql.schema import KnownTables
 from kvref.storage.rows import MAX_STATEMENTS, PerMapping
+
+_log = logging.getLogger("kvref.storage")
 
 COMMITTED: Final = Isolation(READ_COMMITTED)
 _GROUP: Final = "SHOW GLOBAL VARIABLES LIKE 'group_replication_group_name'"
@@ -122,7 +127,21 @@ class MySQLStore(Database):
         return self.adopt(directory)
 
     def load_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`."""
+        """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`.
+
+        Waits up to 3.1 s for tablets of Vitess that replace their connections to a restarted database.
+        """
+        for pause in vitess.PAUSES:
+            try:
+                return self._load_directory()
+            except StoreError as error:
+                if not vitess.is_transient(error):
+                    raise
+                _log.warning("store %s: %s: next attempt in %g s", self.dsn, error, pause)
+            time.sleep(pause)
+        return self._load_directory()
+
+    def _load_directory(self) -> tuple[Directory, list[str]]:
         known: KnownTables = {}
         with closing(MySQLConnection(self, COMMITTED, known=known)) as opened:
             found = opened.read_directory()
