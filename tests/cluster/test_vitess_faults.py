@@ -82,7 +82,12 @@ def hang_gate(cluster: VitessCluster) -> Callable[[], None]:
 
 
 FAULTS = [
-    Fault("vitess-reparent", reparent, "vtgate holds writes back until the shard has its new primary, and none fails."),
+    Fault(
+        "vitess-reparent",
+        reparent,
+        "vtgate holds writes back until the shard has its new primary, and none fails, if the previous change ended at least"
+        " a minute ago (--buffer-min-time-between-failovers). After one that comes earlier, writes fail until then.",
+    ),
     Fault(
         "vitess-kill-primary",
         lose_primary,
@@ -144,6 +149,7 @@ class Seen:
     cycles: int = 0
     acknowledged: int = 0
     refused: int = 0
+    refused_without_kvref: int = 0
     lost: list[str] = field(default_factory=list)
     gap: float = 0.0
     gap_without_kvref: float = 0.0
@@ -160,6 +166,7 @@ class Seen:
         self.cycles += 1
         self.acknowledged += sum(len(each.times) for each in clients.with_kvref)
         self.refused += sum(len(each.refusals) for each in clients.with_kvref)
+        self.refused_without_kvref += sum(len(each.refusals) for each in clients.without)
         self.gap = max(self.gap, without_service(clients.with_kvref, keys))
         self.gap_without_kvref = max(self.gap_without_kvref, without_service(clients.without, keys))
 
@@ -173,6 +180,7 @@ class Seen:
             "acknowledged": self.acknowledged,
             "lost": len(self.lost),
             "refused": self.refused,
+            "refused_to_clients_of_vtgate": self.refused_without_kvref,
             "without_service_s": round(self.gap, 2),
             "without_service_of_clients_of_vtgate_s": round(self.gap_without_kvref, 2),
         }
