@@ -1,4 +1,4 @@
-"""`kvref bench`: measure endpoints with the experiments of the articles, or servers in turns; compare runs.
+"""`kvref bench`: measure endpoints with the experiments of the articles, or servers in turns.
 
 The work is done in `kvref_bench`; results go to standard output, progress to standard error. Exit code 0 measured,
 2 not, or not to the end, 130 ended by Ctrl-C; what was measured until then is kept.
@@ -29,7 +29,6 @@ from kvref_bench.pairs import rows
 from kvref_bench.pairs.measure import Settings
 from kvref_bench.pairs.measure import measure as measure_pairs
 from kvref_bench.peers.cpu_quota import LEAST
-from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, folder, verdict
 from kvref_bench.setups import document as setups_document
 from kvref_bench.setups import entries
@@ -271,33 +270,6 @@ def list_(as_json: bool) -> None:
 def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:
     """Print a SCENARIO, by name or TOML file, resolved at a scale, as JSON."""
     click.echo(json.dumps(asdict(scenario.load(name, scale, overrides)), indent=2))
-
-
-@command.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@click.option(
-    "--threshold",
-    type=click.FloatRange(0, 1),
-    default=comparing.THRESHOLD,
-    show_default=True,
-    help="Relative difference below which two results count as equal.",
-)
-@_as_json
-def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
-    """Compare two runs or two parts of one. Write each as RUN, RUN:SERVER or RUN:SERVER:SERIES.
-
-    The result is the ratio of medians with its confidence interval, which can show no difference.
-    """
-    found = comparing.compare(comparing.Selection.parse(a), comparing.Selection.parse(b), threshold)
-    if as_json:
-        click.echo(json.dumps(found, indent=2, default=str))
-        return
-    print_results(comparing.table(found))
-    for text in (*(f"{server}: {words}" for server, words in found["judged"].items()), *found["warnings"]):
-        click.echo(text)
-    for text in found["left_out"]:
-        click.echo(text)
 
 
 def _say(text: str) -> None:

@@ -296,7 +296,7 @@ DEEP: Final = b"[" * 100_000
         ("f.jsonl", DEEP, ["replay", "f.jsonl"]),
         ("report.jsonl", b"9" * 6000, ["matrix", "report.jsonl"]),
         ("report.jsonl.gz", gzip.compress(report())[:-9] + b"x" * 9, ["matrix", "report.jsonl.gz"]),
-        ("run.json", DEEP, ["bench", "compare", ".", "."]),
+        ("pairs.json", DEEP, ["bench", "table", "pairs.json"]),
         ("kvref.toml", b"x = " + DEEP, ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
         ("kvref.toml", b'[[listener]]\naddress = "127.0.0.1:0"\nauth_file = "\\u0000"\n', ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
     ],

@@ -1,4 +1,4 @@
-"""Runs on disk: written, judged, read, compared.
+"""Runs on disk: written, judged, read.
 
 A run is a folder:
 

@@ -59,7 +59,7 @@ def runtime() -> dict[str, Any]:
         "build": " ".join(platform.python_build()),
         "compiler": platform.python_compiler(),
         "pgo": profile_guided(),
-        **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
+        **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow")},
     }
 
 
