@@ -125,9 +125,6 @@ def command() -> None:
 )
 @_server("sql", "DSN", "Database of the endpoint NAME. With a NAME that no endpoint has, a SQL server to measure.")
 @_server("reload", "COMMAND", "Shell command that makes an endpoint reload its configuration tables.")
-@_server(
-    "restart", "COMMAND", "Shell command that restarts an endpoint. Settings are appended as NAME=VALUE arguments."
-)
 @_server("report", "DIR", "Conformance report of a server, written by `kvref conform --report DIR`.")
 @click.option("--allow-destructive", is_flag=True, help="Allow the run to delete items and mappings of an endpoint.")
 @_scale
@@ -139,7 +136,6 @@ def command() -> None:
     show_default=True,
     help="Directory in which to create the folder of the run.",
 )
-@click.option("--conform", is_flag=True, help="Run `kvref conform` on each endpoint first and keep its report.")
 @click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Maximum number of load worker processes.")
 @click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
 @click.option(
@@ -167,8 +163,6 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     made = Path(options["out"], document.new_id())
     try:
         with Screen() as screen:
-            if options["conform"]:
-                servers = specs.judge(servers, made, screen)
             request = experiment.Request(chosen, servers, workers, made, options["seed"], sys.argv)
             outcome = experiment.measure(request, screen)
     except KeyboardInterrupt:

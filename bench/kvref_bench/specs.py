@@ -1,10 +1,8 @@
-"""The servers of a command line: [NAME=]VALUE words of several options, which belong together by names; verdicts."""
+"""The servers of a command line: [NAME=]VALUE words of several options, which belong together by names."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,16 +18,14 @@ from kvref_testbed import targets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_testbed.targets import Progress
-
-OPTIONS: Final = ("endpoint", "target", "sql", "reload", "restart", "report", "allow_destructive")
+OPTIONS: Final = ("endpoint", "target", "sql", "reload", "report", "allow_destructive")
 _NAMED: Final = re.compile(r"([A-Za-z0-9][\w.+-]*)=(.+)", re.DOTALL)
 
 
 def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[PeerSpec, ...]:
     """Put together what is said of each server.
 
-    A word of --sql, --reload, --restart or --report that has no name belongs to the only server there is; a DSN with a
+    A word of --sql, --reload or --report that has no name belongs to the only server there is; a DSN with a
     name that no endpoint has is a server of its own, and so is one without a name where there is no endpoint.
 
     Args:
@@ -53,7 +49,7 @@ def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[Pe
     twice = {name for name in names if names.count(name) > 1}
     if twice or (len(specs) > 1 and len(names) < len(specs)):
         raise BenchError("several servers: give each a name of its own, NAME=HOST:PORT, NAME=TARGET, NAME=DSN")
-    for option in ("reload", "restart", "report"):
+    for option in ("reload", "report"):
         for word in given.get(option, ()):
             specs = _belonging(specs, option, word)
     for each in specs:
@@ -107,34 +103,3 @@ def _address(text: str) -> str:
     if not (address.path or address.port):
         raise BenchError(f"--endpoint {text!r}: port 0 is none; write HOST:PORT")
     return text
-
-
-def judge(specs: Sequence[PeerSpec], folder: Path, progress: Progress) -> tuple[PeerSpec, ...]:
-    """Judge each endpoint that has no report yet; SQL servers have no verdict.
-
-    A target is judged in an instance of its own: the suite leaves rows and restarts behind.
-
-    folder: reports go to `conformance/NAME` in it.
-
-    Raises:
-        BenchError: one could not be judged.
-    """
-    return tuple(spec if spec.endpoint is None or spec.report else _judged(spec, folder, progress) for spec in specs)
-
-
-def _judged(spec: PeerSpec, folder: Path, progress: Progress) -> PeerSpec:
-    assert spec.endpoint is not None, "only endpoints are judged"
-    name = spec.name or spec.endpoint
-    folder = folder / "conformance" / re.sub(r"[^\w.-]", "_", name)
-    arguments = [spec.endpoint] if ":" in spec.endpoint else ["--target", spec.endpoint]
-    given = {option: getattr(spec, option) for option in ("sql", "reload", "restart")}
-    arguments += [f"--{option}={value}" for option, value in given.items() if value is not None]
-    arguments += ["--allow-destructive"] if spec.allow_destructive else []
-    progress.step(f"{name}: kvref conform, which takes some minutes")
-    # A process of its own: pytest and what it imports stay out of the process that measures.
-    command = [sys.executable, "-m", "kvref", "conform", *arguments, f"--report={folder}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in {0, 1}:
-        last = " ".join((done.stderr or done.stdout).strip().splitlines()[-1:])
-        raise BenchError(f"{name} could not be judged: {last}; leave out --conform to measure it all the same")
-    return replace(spec, report=folder)

@@ -26,9 +26,9 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
     both = ["a=" + ONE, "b=" + OTHER]
-    assert read(endpoint=both, sql=["b=" + DSN], restart=["b=B=2 ./again"], report=[f"a={REPORT}"]) == (
+    assert read(endpoint=both, sql=["b=" + DSN], reload=["b=B=2 ./again"], report=[f"a={REPORT}"]) == (
         PeerSpec(ONE, "a", report=REPORT),
-        PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"),
+        PeerSpec(OTHER, "b", DSN, reload="B=2 ./again"),
     )
 
 

@@ -14,7 +14,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.peers import settings, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.opened import OpenPeer
-from kvref_bench.peers.settings import Both, ByCommand, Globals, OfTarget, Starter
+from kvref_bench.peers.settings import Both, Globals, OfTarget, Starter
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.runs import verdict
 from kvref_bench.runs.records import Peer
@@ -50,8 +50,6 @@ class PeerSpec:
     sql: DSN of the tables behind it, `mysql://…` or `sqlite:///PATH`; a target has its own.
     reload: shell command that makes the endpoint read its configuration tables again; without it, the plugin is
         reloaded over SQL.
-    restart: shell command that starts the endpoint again on the same data with the settings behind it, NAME=VALUE
-        words; a target does that itself.
     report: folder of a report of `kvref conform` on this endpoint.
     options: further options of a target's server.
     allow_destructive: whether items and mappings that are not the benchmark's may be deleted. A target's are always.
@@ -61,7 +59,6 @@ class PeerSpec:
     name: str = ""
     sql: str | None = None
     reload: str | None = None
-    restart: str | None = None
     report: Path | None = None
     options: tuple[str, ...] = ()
     allow_destructive: bool = False
@@ -83,8 +80,8 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
             with suppress(BenchError):  # it has ended, with all items
                 peer.leave()
         return
-    if spec.sql or spec.reload or spec.restart:
-        raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
+    if spec.sql or spec.reload:
+        raise BenchError(f"the target {spec.endpoint} knows its own --sql and --reload: leave them out")
     options, dsn = _options(spec.endpoint)
     with targets.private(spec.endpoint, (*options, *spec.options), progress) as private:
         target = private.target
@@ -125,12 +122,10 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     database = tables if isinstance(tables, MySQLTables) else None
     if address is None and database is None:
         raise BenchError("give an endpoint, HOST:PORT, unix:PATH or the name of a target, or the DSN of a SQL server")
-    starter = Starter("give --restart COMMAND, which starts the endpoint again with settings")
+    starter = Starter("only a target or a SQL server is started with settings; set them at the endpoint yourself")
     if address is None and database is not None:
         starter = Globals(database)
-    elif address is not None and spec.restart is not None:
-        starter = ByCommand(spec.restart, address)
-    reload = None if spec.reload is None else partial(settings.run_command, "--reload", spec.reload)
+    reload = None if spec.reload is None else partial(settings.run_reload, spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
     spared = not spec.allow_destructive
     if spared and address is not None and known.kind == "memcached":

@@ -1,14 +1,12 @@
-"""Ways to let a server run with settings: as a target, by the user's command, or over SQL while it runs."""
+"""Ways to let a server run with settings: as a target, or over SQL while it runs."""
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
 from kvref_bench.errors import BenchError
-from kvref_bench.peers import wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,34 +87,6 @@ class OfTarget(Starter):
         return True
 
 
-class ByCommand(Starter):
-    """The user's own command, to which the settings are appended as NAME=VALUE words."""
-
-    settable = True
-
-    def __init__(self, command: str, address: str) -> None:
-        super().__init__()
-        self._command = command
-        self._address = address
-        self._now: Settings = {}
-
-    def start(self, settings: Settings) -> None:
-        """See `Starter`."""
-        if settings == self._now:
-            return
-        try:
-            self._run(settings)
-        except BenchError:
-            self._run({})
-            raise
-
-    def _run(self, settings: Settings) -> None:
-        words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
-        run_command("--restart", " ".join([self._command, *words]))
-        wire.wait(self._address)
-        self._now = dict(settings)
-
-
 class Globals(Starter):
     """SET GLOBAL of a SQL server that goes on running; what was set before is put back first."""
 
@@ -185,16 +155,16 @@ def taken(tables: MySQLTables, settings: Settings) -> None:
             raise BenchError(f"{name}={value}: the server at {tables.login.where} took {now}; choose a value it takes")
 
 
-def run_command(option: str, command: str) -> None:
-    """Run the user's own command line, given as an option. Raises BenchError if it fails."""
+def run_reload(command: str) -> None:
+    """Run the command line of --reload. Raises BenchError if it fails."""
     try:
         done = subprocess.run(  # noqa: S602
             command, shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
         )
     except subprocess.TimeoutExpired as error:
-        raise BenchError(f"{option}: {command!r} did not end within {COMMAND_SECONDS} s") from error
+        raise BenchError(f"--reload: {command!r} did not end within {COMMAND_SECONDS} s") from error
     if done.returncode:
-        raise BenchError(f"{option}: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+        raise BenchError(f"--reload: {command!r} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
 
 
 def _number(value: str) -> int | None:

@@ -60,4 +60,4 @@ def fix(server: Mapping[str, Any]) -> str:
     """Say how to get a verdict on a server of a run that has none."""
     if server["verdict"] is not None or server["address"] is None:
         return ""
-    return "; add --conform, or --report DIR with what `kvref conform --report DIR` wrote"
+    return "; add --report DIR with what `kvref conform --report DIR` wrote"

@@ -20,7 +20,6 @@ from .conftest import NUMBERS, WORDS, Told, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from kvref_bench.peers import OpenPeer
     from kvref_bench.scenario.records import Table
@@ -79,9 +78,9 @@ def test_procedures_are_of_sql_servers_only(peer: OpenPeer) -> None:
     assert peer.peer.ddl.count("CREATE") == 1
 
 
-def given(peer: OpenPeer, reload: str | None = None, restart: str | None = None) -> PeerSpec:
+def given(peer: OpenPeer, reload: str | None = None) -> PeerSpec:
     """Return the same server as one of which only the address and a DSN are known."""
-    return PeerSpec(endpoint=peer.address, sql=peer.tables_dsn, reload=reload, restart=restart)
+    return PeerSpec(endpoint=peer.address, sql=peer.tables_dsn, reload=reload)
 
 
 def test_an_endpoint_is_reloaded_by_the_command(peer: OpenPeer) -> None:
@@ -137,20 +136,6 @@ with sqlite3.connect("{path_of(peer)}") as file: file.execute("UPDATE \\"kvref_b
     reload = f"{spoil} && kill -HUP {peer.peer.pid}"
     with opened(given(peer, reload=reload)) as same, pytest.raises(BenchError, match="with b'1' instead of"):
         same.prepare(WORDS)
-
-
-def test_a_restart_gets_the_settings_as_words(peer: OpenPeer, tmp_path: Path) -> None:
-    reply = tmp_path / "said"
-    # Refuses one setting, and notes what it was given.
-    restart = f'note() {{ echo "$@" >>{reply}; case "$*" in *trx*) echo unknown; exit 1;; esac; }}; note'
-    batches = {"daemon_memcached_w_batch_size": 4, "daemon_memcached_r_batch_size": 2}
-    with opened(given(peer, restart=restart)) as same:
-        same.start(batches)
-        same.start(batches)
-        with pytest.raises(BenchError, match="ended with 1: unknown"):
-            same.start({"innodb_api_trx_level": 9})
-    words = "daemon_memcached_w_batch_size=4 daemon_memcached_r_batch_size=2"
-    assert reply.read_text().splitlines() == [words, "innodb_api_trx_level=9", ""]
 
 
 def test_a_file_that_is_not_there(peer: OpenPeer) -> None:

@@ -92,7 +92,7 @@ def test_as_an_address_it_is_known_too(peer: OpenPeer) -> None:
             "memcached", f"memcached {peer.peer.version}", peer.peer.pid,
         )  # fmt: skip
         same.prepare(NUMBERS)
-        with pytest.raises(BenchError, match="give --restart"):
+        with pytest.raises(BenchError, match="set them at the endpoint yourself"):
             same.start({"daemon_memcached_w_batch_size": 4})
 
 
@@ -101,7 +101,7 @@ def test_nobody_and_somebody_else_at_an_address() -> None:
         pass
     with pytest.raises(BenchError, match="give an endpoint"), opened(PeerSpec()):
         pass
-    with pytest.raises(BenchError, match="leave them out"), opened(PeerSpec(endpoint="memcached", restart="true")):
+    with pytest.raises(BenchError, match="leave them out"), opened(PeerSpec(endpoint="memcached", reload="true")):
         pass
 
 
