@@ -136,8 +136,6 @@ def command() -> None:
     show_default=True,
     help="Directory in which to create the folder of the run.",
 )
-@click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Maximum number of load worker processes.")
-@click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
 @click.option(
     "--dask", metavar="SCHEDULER", help="Run the load workers on the Dask cluster of this scheduler, tcp://HOST:PORT."
 )
@@ -155,11 +153,9 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     chosen = scenario.load(name, options["scale"], options["overrides"])
     servers = specs.read(**{name: options[name] for name in specs.OPTIONS})
     dask, control = options["dask"], options["control_host"]
-    if dask is not None and options["pin"]:
-        raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
     if control is not None and dask is None:
         raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
-    workers = experiment.Workers(options["processes"], options["pin"], dask, control)
+    workers = experiment.Workers(dask, control)
     made = Path(options["out"], document.new_id())
     try:
         with Screen() as screen:

@@ -56,21 +56,18 @@ _GETS: Final = {"get", "gets"}
 class Workers:
     """Where load workers run.
 
-    count: at most so many; None: as many as the scenario says, of a cluster all.
-    pin: each to a CPU. dask: address of a scheduler.
+    dask: address of a scheduler, all of whose workers are used; None: on this machine, as many as the scenario says.
     control_host: of this machine, as workers of a cluster reach it; None: found out.
     """
 
-    count: int | None = None
-    pin: bool = False
     dask: str | None = None
     control_host: str | None = None
 
     def open(self, processes: int) -> AbstractContextManager[Engine]:
         """Start the workers; processes: as many as the scenario says."""
         if self.dask is not None:
-            return engine.cluster(self.dask, self.count, self.control_host)
-        return engine.local(self.count or processes, sorted(os.sched_getaffinity(0)) if self.pin else ())
+            return engine.cluster(self.dask, self.control_host)
+        return engine.local(processes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,6 @@ def read_to(process: subprocess.Popen[str], text: str, address: str) -> None:
         (["run", "ro-1m-int", "--endpoint", "localhost"], "write HOST:PORT"),
         (["run", "ro-1m-int", "--target", "memcached", "--report", "nowhere"], "nowhere: No such file or directory: give report.jsonl of"),
         (["run", "ro-1m-int", "--target", "memcached", "--control-host", "h"], "--control-host applies only to workers of a cluster"),
-        (["run", "ro-1m-int", "--target", "memcached", "--dask", "tcp://h:1", "--pin"], "remove it or --dask"),
         (["show", "no-such"], "scenario 'no-such'"),
     ],
 )  # fmt: skip

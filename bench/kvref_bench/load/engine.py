@@ -73,12 +73,11 @@ def _load() -> None:
 
 
 @contextmanager
-def cluster(scheduler: str, workers: int | None = None, control_host: str | None = None) -> Iterator[Engine]:
-    """Run workers on a Dask cluster, each on a worker process of its own.
+def cluster(scheduler: str, control_host: str | None = None) -> Iterator[Engine]:
+    """Run workers on all workers of a Dask cluster, one on each.
 
     Args:
         scheduler: its address, `tcp://HOST:PORT`.
-        workers: maximum number at once; None: as many as the cluster has.
         control_host: address of this machine as the workers reach it; None: the address that reaches the scheduler.
 
     Raises:
@@ -94,7 +93,7 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
     except (OSError, ValueError) as error:
         raise BenchError(f"no Dask scheduler answers at {scheduler}: {cause_of(error)}") from error
     with client:
-        used = sorted(client.scheduler_info(n_workers=-1)["workers"])[:workers]
+        used = sorted(client.scheduler_info(n_workers=-1)["workers"])
         if not used:
             raise BenchError(f"the Dask scheduler {scheduler} has no worker: start `dask worker {scheduler}`")
         # Without a worker named, the scheduler could put two that wait for each other one behind the other.

@@ -62,10 +62,6 @@ class Run:
         """The columns of `points` with settings of the server."""
         return [name for name in self.points.columns if name.startswith(tables.FACTOR)]
 
-    def judged(self, server: str) -> str:
-        """Say what is known of a server's answers."""
-        return next(str(each["judged"]) for each in self.info["servers"] if each["name"] == server)
-
     def bins(self, point_id: int, clock: str = "service", **where: str | int) -> dict[int, int]:
         """Return a histogram of one point: counts by bin (`load.histogram`), without errors.
 
