@@ -6,8 +6,8 @@ and had 15,600 to 31,200 (MySQL 8.0.33 and MariaDB 10.11, in turn, eight times, 
 prepared statements, which the articles had.
 
 So PyMySQL logs in, which it can in all ways there are, and its socket is taken over. Each connection prepares the
-work's statements. Each COM_STMT_EXECUTE is encoded before the clock starts, and so is the reply it should have: the
-bytes around a row are read from the server once. Several in one write are answered one after the other.
+work's statements. Each COM_STMT_EXECUTE is encoded before the clock starts, and so is the reply that a read should
+have: the bytes around a row are read from the server once. Several in one write are answered one after the other.
 
 Reading path: `login.py` (DSNs), `packets.py` (frames and statements), `connection.py` (prepare, execute), `codec.py`
 (verbs, replies and outcomes).

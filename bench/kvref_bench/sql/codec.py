@@ -1,6 +1,6 @@
 """The work's verbs as prepared statements: what is sent, what must come, and the reading of other replies.
 
-What a server answers to each statement is seen once before the clock, so that replies can be made for every key.
+What a server answers to a read is seen once before the clock, so that replies can be made for every key.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from pymysql.constants import ER
 from kvref_bench.errors import BenchError
 from kvref_bench.load.records import Plan
 from kvref_bench.peers.base_tables import DATABASE
-from kvref_bench.sql.connection import Connections, execute, prepare, query, take_over
+from kvref_bench.sql.connection import Connections, execute, prepare, take_over
 from kvref_bench.sql.login import parse
 from kvref_bench.sql.packets import (
     HEADER,
-    OK,
     column_value,
     framed,
-    numbers_end,
-    packet,
     packets,
     reply,
     row,
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from kvref_bench.sql.packets import Reply, Statement
     from kvref_bench.workload.commands import Item
 
-IN_TRANSACTION: Final = 0x0001
 # No server sends it, so every reply is read; b"" would make an exchange complete before its last reply came.
 UNKNOWN: Final = b"\xff\xff\xff\xff"
 
@@ -92,13 +88,15 @@ class Frame(NamedTuple):
 
 
 def learn(to: socket.socket, work: Work, statements: Sequence[Statement], handles: Sequence[int]) -> dict[str, Frame]:
-    """Execute each statement for a key that is there and for one that is not; what it writes is rolled back.
+    """Execute each statement that reads for a key that is there and for one that is not.
+
+    The replies to others are read one by one: they are not known without writing.
 
     Raises:
         BenchError: a statement that reads fails, or answers anything but one row with one column of text.
     """
     return {
-        each.verb: (_read if each.verb in GETTING else _write)(to, work, each, handle)
+        each.verb: _read(to, work, each, handle) if each.verb in GETTING else Frame(UNKNOWN, UNKNOWN)
         for each, handle in zip(statements, handles, strict=True)
     }
 
@@ -119,28 +117,6 @@ def _read(to: socket.socket, work: Work, statement: Statement, handle: int) -> F
         )
     around = data[: there.first_row] + data[there.last_row :]
     return Frame(around, missing, (there.first_row, data[there.first_row + HEADER - 1]))
-
-
-def _write(to: socket.socket, work: Work, statement: Statement, handle: int) -> Frame:
-    def ask(number: int, *, there: bool) -> bytes:
-        name = key(work.keys, number)
-        query(to, b"START TRANSACTION")
-        data, answered = execute(to, statement.execute(handle, name, value(work.values, name)))
-        query(to, b"ROLLBACK")
-        # An UPDATE, for one, sets nothing where there is no row, which memcached would: each such reply is read.
-        usual = outcome(statement.verb, answered) == expected(statement.verb, there=there)
-        return _committed(data, answered) if usual else UNKNOWN
-
-    return Frame(there=ask(0, there=True), missing=ask(work.keys.count, there=False))
-
-
-def _committed(data: bytes, answered: Reply) -> bytes:
-    """Return the reply as it is outside of a transaction; UNKNOWN where it names the key or has rows."""
-    head = packet(data, 0)
-    if answered.error is not None or head is None or head.end != answered.end or head.payload[0] != OK:
-        return UNKNOWN
-    place = HEADER + numbers_end(head.payload)
-    return data[:place] + bytes([data[place] & ~IN_TRANSACTION]) + data[place + 1 :]
 
 
 class SQL:

@@ -14,7 +14,7 @@ from pymysql.constants import CLIENT
 
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
-from kvref_bench.sql.packets import ERROR, HEADER, PREPARE, QUERY, Reply, failure, framed, packet, packets, reply
+from kvref_bench.sql.packets import ERROR, HEADER, PREPARE, Reply, failure, framed, packet, packets, reply
 
 if TYPE_CHECKING:
     import socket
@@ -66,13 +66,6 @@ def execute(to: socket.socket, request: bytes) -> tuple[bytes, Reply]:
     while (answered := reply(data)) is None:
         data += _received(to)
     return data, answered
-
-
-def query(to: socket.socket, sql: bytes) -> None:
-    """Run a statement without rows that is not prepared. Raises BenchError where it fails."""
-    _, answered = execute(to, framed(bytes([QUERY]) + sql))
-    if answered.error is not None:
-        raise BenchError(f"the SQL server answers {sql.decode()!r} with {answered.error[0]} {answered.error[1]}")
 
 
 def _prepare(to: socket.socket, statement: Statement) -> int:

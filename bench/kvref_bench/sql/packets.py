@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from kvref_bench.load.work import Work
 
-QUERY: Final = 0x03
 PREPARE: Final = 0x16
 EXECUTE: Final = 0x17
 OK: Final = 0x00
@@ -126,8 +125,8 @@ def _result(data: bytes, begin: int) -> Reply | None:
     if head is None:
         return None
     if head.payload[0] == OK:
-        affected, _ = number(head.payload, 1)
-        place = numbers_end(head.payload)
+        affected, place = number(head.payload, 1)
+        _, place = number(head.payload, place)  # of the last inserted row
         return Reply((), affected, head.end, more=_more(head.payload[place : place + 2]))
     if head.payload[0] == ERROR:
         return Reply((), -1, head.end, error=failure(head.payload))
@@ -142,11 +141,6 @@ def _result(data: bytes, begin: int) -> Reply | None:
             return Reply(tuple(rows), -1, row.end, described[-1].end, last_row, more=_more(row.payload[3:5]))
         rows.append(row.payload)
     return None
-
-
-def numbers_end(payload: bytes) -> int:
-    """Return the place of the status in an OK packet: behind the numbers of rows and of the last inserted row."""
-    return number(payload, number(payload, 1)[1])[1]
 
 
 def row(value: bytes) -> bytes:
