@@ -1,9 +1,9 @@
 """Gets through client libraries: `Work.driver` names one, and `run` measures it for a load worker.
 
 Each session gets existing keys, compares every reply with the expected value, and records the latency of each call. A
-blocking library has a thread for each session, an asyncio library `Work.depth` coroutines. With one session all are
-alike; with more, the CPU time per get is comparable, and the operations a second are those of an application of that
-kind. The loop around a get is in its CPU time: half a microsecond.
+blocking library has a thread for each session, an asyncio library a coroutine. With one session all are alike; with
+more, the CPU time per get is comparable, and the operations a second are those of an application of that kind. The loop
+around a get is in its CPU time: half a microsecond.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.clock import run_clock
 from kvref_bench.load.records import Kind, Recorder
 from kvref_bench.load.session import Crowd
-from kvref_bench.workload.exchanges import prefix
 from kvref_bench.workload.keys import draws, key
 from kvref_bench.workload.values import value
 
@@ -55,15 +54,11 @@ class Driver:
     """One client library in one style of use.
 
     asynchronous: its get is a coroutine. stock: on asyncio's own event loop instead of uvloop's.
-    binds: it binds its connections to the mapping; others get `@@mapping` first.
-    pipelines: several gets of a connection may be in flight.
     """
 
     open: Open
     asynchronous: bool = False
     stock: bool = False
-    binds: bool = False
-    pipelines: bool = False
 
 
 async def pymemcache(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
@@ -79,18 +74,17 @@ async def pymemcache(task: Task, mapping: str | None, stack: AsyncExitStack) -> 
 
 
 async def mapped(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
-    """Open a `MappedClient`, bound to the mapping unless each key names it; see `Open`."""
+    """Open a `MappedClient`, bound to the mapping; see `Open`."""
     from kvref.client import MappedClient  # noqa: PLC0415 - as above
 
-    client = MappedClient(task.address, mapping=mapping, delimiter=task.work.delimiter)
+    client = MappedClient(task.address, mapping=mapping)
     stack.callback(client.close)
     return client.get
 
 
 async def async_mapped(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
-    """Open an `AsyncMappedClient`, which pipelines what runs at once; see `Open`."""
-    client = AsyncMappedClient(task.address, mapping=mapping, delimiter=task.work.delimiter)
-    return (await stack.enter_async_context(client)).get
+    """Open an `AsyncMappedClient`, bound to the mapping; see `Open`."""
+    return (await stack.enter_async_context(AsyncMappedClient(task.address, mapping=mapping))).get
 
 
 async def streams(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
@@ -118,9 +112,9 @@ async def streams(task: Task, mapping: str | None, stack: AsyncExitStack) -> Cal
 
 DRIVERS: Final = {
     "pymemcache": Driver(pymemcache),
-    "kvref": Driver(mapped, binds=True),
-    "kvref-async": Driver(async_mapped, asynchronous=True, binds=True, pipelines=True),
-    "kvref-async-stock": Driver(async_mapped, asynchronous=True, stock=True, binds=True, pipelines=True),
+    "kvref": Driver(mapped),
+    "kvref-async": Driver(async_mapped, asynchronous=True),
+    "kvref-async-stock": Driver(async_mapped, asynchronous=True, stock=True),
     "streams": Driver(streams, asynchronous=True),
     "streams-stock": Driver(streams, asynchronous=True, stock=True),
 }
@@ -152,7 +146,7 @@ class Deferred(Recorder):
 
 
 class Session:
-    """One connection of a library, or one of several users of it; the clock calls it like `load.session.Session`.
+    """One connection of a library; the clock calls it like `load.session.Session`.
 
     recorder: of the crowd. get: of the library. asynchronous: it returns a coroutine; otherwise the session has a
         thread of its own. pairs: in the order in which they are requested.
@@ -236,7 +230,7 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
     work = task.work
     mine = range(task.worker, work.sessions, task.workers)
     pools = [_pool(task, session, max(1, work.pool // len(mine))) for session in mine]
-    mapping = work.mapping if work.route in ("switch", "bind") else None
+    mapping = work.mapping if work.route == "switch" else None
     recorder, sessions = Deferred(), list[Session]()
     crowd = Crowd(recorder)
     # By default `to_thread` has fewer threads than there may be sessions.
@@ -247,9 +241,7 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
             first = get(pool[0][0])
             if driver.asynchronous:
                 await first
-            sessions += [
-                Session(crowd, recorder, get, pairs, asynchronous=driver.asynchronous) for _ in range(work.depth)
-            ]
+            sessions.append(Session(crowd, recorder, get, pairs, asynchronous=driver.asynchronous))
         try:
             return await run_clock(task, channel, crowd, sessions)
         finally:
@@ -262,21 +254,19 @@ def _driver(task: Task) -> Driver:
     work = task.work
     if work.driver not in DRIVERS:
         raise BenchError(f"driver {work.driver!r}: choose wire, {', '.join(DRIVERS)}")
-    driver = DRIVERS[work.driver]
-    if set(work.verbs) != {"get"} or work.multiget != 1 or work.protocol != "text" or task.clock.rate is not None:
-        raise BenchError(f"driver {work.driver}: only single gets in the text protocol, in a closed loop; use wire")
-    if work.depth != 1 and not driver.pipelines:
-        raise BenchError(f"driver {work.driver}: its gets wait for one another, depth = {work.depth} has no meaning")
-    if work.route == "bind" and not driver.binds:
-        raise BenchError(f"driver {work.driver}: it has no bind; use the route switch or each")
-    return driver
+    single = set(work.verbs) == {"get"} and work.multiget == work.depth == 1 and work.route in ("none", "switch")
+    if not single or work.protocol != "text" or task.clock.rate is not None:
+        raise BenchError(
+            f"driver {work.driver}: only gets one by one in the text protocol, of the default mapping or by the route"
+            " switch, in a closed loop; use wire"
+        )
+    return DRIVERS[work.driver]
 
 
 def _pool(task: Task, session: int, size: int) -> list[Pair]:
     work = task.work
-    before = prefix(work).decode()
     names = [key(work.keys, number) for number in draws(work.keys, work, task.worker, session, size).tolist()]
-    return [(before + name.decode(), value(work.values, name)) for name in names]
+    return [(name.decode(), value(work.values, name)) for name in names]
 
 
 def _no_mapping(mapping: str) -> BenchError:
