@@ -158,9 +158,8 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     workers = experiment.Workers(dask, control)
     made = Path(options["out"], document.new_id())
     try:
-        with Screen() as screen:
-            request = experiment.Request(chosen, servers, workers, made, options["seed"], sys.argv)
-            outcome = experiment.measure(request, screen)
+        request = experiment.Request(chosen, servers, workers, made, options["seed"], sys.argv)
+        outcome = experiment.measure(request, Screen())
     except KeyboardInterrupt:
         click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)
@@ -215,8 +214,7 @@ def quick(context: click.Context, /, address: str, sessions: int, processes: int
     if not (where.path or where.port):
         raise KvrefError(f"{address!r}: port 0 is none; write HOST:PORT")
     try:
-        with Screen() as screen:
-            outcome = quicker.measure(address, screen, sessions, processes)
+        outcome = quicker.measure(address, Screen(), sessions, processes)
     except KeyboardInterrupt:
         click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)

@@ -1,21 +1,14 @@
-"""What a user sees of a run while it goes on: one line for each point, and on a terminal what happens now."""
+"""What a user sees of a run while it goes on: a line for each step and each point."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from kvref_bench.load import histogram
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
-    from kvref_bench.load.records import Progress
     from kvref_bench.order import Turn
     from kvref_bench.runs.records import Point
 
@@ -25,21 +18,8 @@ class Screen:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self._live = Live(Text(), console=self._console, refresh_per_second=4, transient=True)
         self._points = self._number = 0
         self._turn = ""
-        self._began = 0.0
-        self._seconds: dict[int, Progress] = {}
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
 
     def begin(self, points: int, seconds: float) -> None:
         """Show the number of points and the minimum of their total time in seconds."""
@@ -51,35 +31,19 @@ class Screen:
         self._console.print(text, markup=False)
 
     def step(self, text: str) -> None:
-        """Say what begins now; where it is no terminal, only what takes part in the record is worth a line."""
-        if self._console.is_terminal:
-            self._live.update(Text(text))
-        else:
-            self.note(text)
+        """Say what begins now."""
+        self.note(text)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Show a count, on a terminal."""
-        self._live.update(Text(f"{what}: {done} of {total}"))
+        """Ignore a count, see `kvref_testbed.targets.Progress`: each step is a line."""
 
     def point(self, turn: Turn) -> None:
-        """Show which point begins."""
-        self._began = self._began or time.monotonic()
+        """Take which point begins."""
         self._number += 1
         words = [f"{turn.series.name} on {turn.server}", f"{turn.sessions} sessions"]
         words += [f"{name}={value}" for name, value in turn.settings.items()]
         words += [] if turn.share is None else [f"open loop at {turn.share:.0%}"]
         self._turn = f"[{self._number}/{self._points}] {', '.join(words)}, repetition {turn.repetition + 1}"
-        self._seconds.clear()
-        self._live.update(Text(f"{self._turn} …"))
-
-    def progress(self, what: Progress) -> None:
-        """Take what one worker did in a second."""
-        self._seconds[what.worker] = what
-        now, done = self._seconds.values(), self._number - 1
-        rate, errors = sum(each.operations for each in now), sum(each.errors for each in now)
-        left = f"; {duration((time.monotonic() - self._began) / done * (self._points - done))} left" if done else ""
-        took = _latencies(sorted(each.p50 for each in now)[len(now) // 2], max(each.p99 for each in now))
-        self._live.update(Text(f"{self._turn}: {rate:,} op/s, {took}, {errors} errors{left}"))
 
     def measured(self, point: Point, reasons: list[str]) -> None:
         """Take a point that is over, and why it is not valid."""

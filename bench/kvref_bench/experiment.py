@@ -147,7 +147,7 @@ class Experiment:
         self._place = place
         self._display = display
         self._interrupts = Interrupts()
-        self._watch = Watch(self._interrupts, display)
+        self._watch = Watch(self._interrupts)
         self._ceilings = Ceilings(place, self._watch, request.scenario.measure)
         self._left: dict[str, None] = {}
         self._settings: dict[str, Settings] = {}

@@ -77,7 +77,7 @@ def measure(address: str, display: Screen, sessions: int = SESSIONS, processes: 
                     work = Work(keys, values, MIXES[mix], sessions=sessions, depth=depth, pool=_POOL)
                     turn = Turn(Series(f"{mix}, depth {depth}", "memcached", work), known.name, {}, sessions, 0)
                     display.point(turn)
-                    watch = Watch(interrupts, display)
+                    watch = Watch(interrupts)
                     with interrupts.deferred():
                         point = experiment.measured(turn, peer, work, CLOCK, place, watch, expected_hits=1.0)
                     assert point is not None, "the user ended it, which is raised"

@@ -1,4 +1,4 @@
-"""Who looks at a point while it runs: the user with Ctrl-C, the screen, and what reads the server's numbers."""
+"""Who looks at a point while it runs: the user with Ctrl-C, and what reads the server's numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-    from kvref_bench.display import Screen
     from kvref_bench.load.records import Progress
     from kvref_bench.peers.processes import Sampling
 
@@ -78,15 +77,13 @@ def blocked() -> Iterator[None]:
 
 
 class Watch:
-    """Looks at a point: shows its progress, and begins a sample of the server when the warm-up is over.
+    """Looks at a point, and begins a sample of the server when the warm-up is over.
 
     interrupts: by which the user ends it; None: no user looks on, and an answer that is not allowed ends it.
-    display: shows the progress; None: it is not shown.
     """
 
-    def __init__(self, interrupts: Interrupts | None = None, display: Screen | None = None) -> None:
+    def __init__(self, interrupts: Interrupts | None = None) -> None:
         self._interrupts = interrupts
-        self._display = display
         self._errors = False
         self._at_start: Callable[[float], None] | None = None
 
@@ -98,8 +95,6 @@ class Watch:
     def progress(self, what: Progress) -> None:
         """Take what one worker did in a second."""
         self._errors = self._errors or what.errors > 0
-        if self._display is not None:
-            self._display.progress(what)
 
     def stopping(self) -> bool:
         """Return whether the point is to end now."""

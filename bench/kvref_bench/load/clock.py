@@ -21,7 +21,6 @@ import psutil
 
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
-from kvref_bench.load.histogram import quantile
 from kvref_bench.load.records import Progress, Usage, WorkerResult
 
 if TYPE_CHECKING:
@@ -146,8 +145,7 @@ async def run_clock(task: Task, channel: Channel, crowd: Crowd, sessions: Sequen
             crowd.over = True
             done = crowd.done if crowd.running == 0 else time.perf_counter_ns()
         errors, counts = recorder.errors, recorder.put_away(second)
-        p50, p99 = quantile(counts, 0.5), quantile(counts, 0.99)
-        channel.progress(Progress(task.worker, second, sum(counts.values()), errors, p50, p99))
+        channel.progress(Progress(task.worker, second, sum(counts.values()), errors))
         second += 1
     # Before the loop runs again: otherwise it would receive replies that are not counted.
     open_now = sum(each.open() for each in sessions)

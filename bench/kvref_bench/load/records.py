@@ -144,14 +144,12 @@ class WorkerResult:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One second of one worker: operations, answers that are not allowed, latencies in ns."""
+    """One second of one worker: operations, and answers that are not allowed."""
 
     worker: int
     second: int
     operations: int
     errors: int
-    p50: int
-    p99: int
 
 
 class Recorder:
