@@ -7,5 +7,5 @@ points.parquet  a row for each measurement, valid or with every reason why not (
 hist.parquet    its latencies: counts by second, verb, outcome, clock and bin; a whole point is the sum
 errors.jsonl    replies that were not allowed, verbatim; absent where there were none
 
-Columns are in `tables`. Until the run is closed each point is a part of its own in `parts/`.
+Columns are in `tables`. The tables are written again with each point.
 """

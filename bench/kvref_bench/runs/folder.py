@@ -7,13 +7,12 @@
     run = read(folder)
     run.points, run.hist
 
-Until it is closed, each point is a part of its own in `parts/`; a run that was killed is read from there.
+The tables are written again with each point, so that a run that was killed has those before.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from kvref_bench.runs.document import Document
     from kvref_bench.runs.records import Point
 
-PARTS: Final = "parts"
 ERRORS: Final = "errors.jsonl"
 MAX_UNEXPECTED: Final = 100  # of the replies that were not allowed, verbatim
 # What points of one place in the figure share; they differ in `rep`.
@@ -91,10 +89,13 @@ class RunWriter:
         self.folder = folder
         self._document = header
         self._rows: list[tables.Row] = []
+        self._tables = {name: tables.table(name, []) for name in tables.SCHEMAS}
         self._recorded = 0
         self._closed = False
-        (folder / PARTS).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         document.write(folder, header)
+        for name in tables.SCHEMAS:
+            self._write(name, [])
 
     def __enter__(self) -> Self:
         return self
@@ -119,37 +120,32 @@ class RunWriter:
         return reasons
 
     def close(self, stopped: str | None = None, **more: Any) -> None:
-        """Join the parts and write down that the run is over.
+        """Write down that the run is over.
 
         Args:
             stopped: why it ended before its last point; None when it did not.
             more: `calibration`: further facts; `notes`: texts; `peers`: the servers as they are now.
         """
-        files = {}
-        for name in tables.SCHEMAS:
-            path = self.folder / f"{name}.parquet"
-            _write(path, _joined(self.folder, name))
-            files[path.name] = document.digest(path)
-        if (self.folder / ERRORS).exists():
-            files[ERRORS] = document.digest(self.folder / ERRORS)
+        written = [path for name in (*map(_file, tables.SCHEMAS), ERRORS) if (path := self.folder / name).exists()]
+        files = {path.name: document.digest(path) for path in written}
         facts = document.end(self._document, stopped, self._warnings(), **more)
         document.write(self.folder, {**facts, "points": len(self._rows), "sha256": files})
-        shutil.rmtree(self.folder / PARTS)
         self._closed = True
 
     def discard(self) -> None:
         """Take away what this run wrote: there is no point in it. The folder goes unless it holds something else."""
-        shutil.rmtree(self.folder / PARTS)
-        (self.folder / document.NAME).unlink()
+        for name in (*map(_file, tables.SCHEMAS), document.NAME):
+            (self.folder / name).unlink()
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
         self._closed = True
 
     def _write(self, name: str, rows: list[tables.Row]) -> None:
-        path = self.folder / PARTS / f"{len(self._rows):05d}-{name}.parquet"
-        draft = path.with_suffix(".draft")
-        _write(draft, tables.table(name, rows))
-        draft.replace(path)
+        both = (self._tables[name], tables.table(name, rows))
+        self._tables[name] = pa.concat_tables(both, promote_options="default")
+        draft = self.folder / f".{_file(name)}"
+        pq.write_table(self._tables[name], draft, compression="zstd", compression_level=9)
+        draft.replace(self.folder / _file(name))
 
     def _keep_unexpected(self, point: Point) -> None:
         found = [(result.worker, *exchange) for result in point.results for exchange in result.unexpected]
@@ -185,7 +181,9 @@ def read(folder: Path | str) -> Run:
     """
     folder = Path(folder)
     info = document.read(folder)
-    run = Run(folder, info, _frame(folder, "points", info), _frame(folder, "hist", info))
+    points, hist = (_frame(folder, name, info) for name in tables.SCHEMAS)
+    # A run that was killed may have the latencies of one more point.
+    run = Run(folder, info, points, hist[hist["point_id"].isin(points["point_id"])])
     if run.points.empty:
         raise BenchError(f"{folder} has no point: it ended before its first one; repeat the run")
     if not run.points["ops"].sum():
@@ -198,20 +196,15 @@ def read(folder: Path | str) -> Run:
 
 
 def _frame(folder: Path, name: str, info: Document) -> pd.DataFrame:
-    if not info["finished"]:
-        frame: pd.DataFrame = _joined(folder, name).to_pandas()
-        return frame
-    path = folder / f"{name}.parquet"
-    frame = _read(path).to_pandas()
-    _check_sum(path, info)
+    path = folder / _file(name)
+    frame: pd.DataFrame = _read(path).to_pandas()
+    if info["finished"]:
+        _check_sum(path, info)
     return frame
 
 
-def _joined(folder: Path, name: str) -> pa.Table:
-    # Of a point that was being written when the run ended there are other parts, but none of `points`.
-    numbers = sorted(path.name.partition("-")[0] for path in (folder / PARTS).glob("*-points.parquet"))
-    parts = [_read(folder / PARTS / f"{number}-{name}.parquet") for number in numbers]
-    return pa.concat_tables([tables.table(name, []), *parts], promote_options="default")
+def _file(name: str) -> str:
+    return f"{name}.parquet"
 
 
 def _read(path: Path) -> pa.Table:
@@ -221,10 +214,6 @@ def _read(path: Path) -> pa.Table:
         raise BenchError(f"{path} is missing: copy the whole run folder again, or repeat the run") from None
     except (pa.ArrowException, OSError) as error:
         raise BenchError(f"{path} is not a whole parquet file ({cause_of(error)}): copy it again") from None
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    pq.write_table(table, path, compression="zstd", compression_level=9)
 
 
 def _check_sum(path: Path, info: Document) -> None:
