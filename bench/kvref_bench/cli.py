@@ -33,7 +33,7 @@ from kvref_bench.runs import document, folder, verdict
 from kvref_bench.setups import document as setups_document
 from kvref_bench.setups import entries
 from kvref_bench.setups.measure import measure as measure_setups
-from kvref_bench.turns import cpus, growth, idle, loaded, report, shards, staleness
+from kvref_bench.turns import cold, cpus, growth, idle, loaded, report, shards, staleness
 from kvref_testbed.targets import Terminal, catalogue
 
 if TYPE_CHECKING:
@@ -458,6 +458,20 @@ def newcomer(names: tuple[str, ...], clients: int, seconds: float, file: Path | 
 def start(times: int, file: Path | None) -> None:
     """Measure the time from the start of kvref to its first reply."""
     _show(idle.start(times), idle.START, file, times=times)
+
+
+@command.command("cold")
+@_targets
+@_number("--keys", 1_000_000, "Rows of the table.")
+@_number("--sessions", 8, "Connections.")
+@_number("--seconds", 10, "Seconds after each restart.")
+@_number("--turns", 2, "Restarts.")
+@_processors
+@_json
+def cold_start(names: tuple[str, ...], server_cpus: str, client_cpus: str, file: Path | None, **given: Any) -> None:
+    """Measure gets in the seconds after a restart, until the cache is warm."""
+    points = cold.measure(names, cpus.split(server_cpus, client_cpus), _say, **given)
+    _show(points, cold.COLD, file, **given)
 
 
 @command.command()

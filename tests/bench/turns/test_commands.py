@@ -69,6 +69,13 @@ def test_both_starts_are_measured(tmp_path: Path) -> None:
     assert all(each["seconds"] > 0 for each in found)
 
 
+def test_each_second_after_a_restart_is_measured(tmp_path: Path) -> None:
+    words = ["--keys", "500", "--sessions", "2", "--seconds", "2", "--turns", "1"]
+    found = points(tmp_path / "cold.json", "cold", *words)
+    assert [each["second"] for each in found] == [1, 2]
+    assert all(each["per_second"] > 0 for each in found)
+
+
 def test_newcomers_are_measured(tmp_path: Path) -> None:
     [found] = points(tmp_path / "newcomer.json", "newcomer", "--clients", "3", "--seconds", "0.2")
     assert (found["target"], found["clients"]) == ("kvref-sqlite", 3)
