@@ -25,6 +25,7 @@ TABLES = {
     "plain~": "k VARCHAR(40) CHARACTER SET latin1 COLLATE latin1_swedish_ci PRIMARY KEY, v BLOB, other VARCHAR(20),"
     " UNIQUE another (other)",
     "numbers~": "k INT PRIMARY KEY, v TEXT, f INT",
+    "filled~": "k INT(9) ZEROFILL PRIMARY KEY, v TEXT",
     "ruled~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v VARCHAR(20), n INT, CHECK (v <> 'no')",
     "western~": "k VARCHAR(9) COLLATE utf8mb4_unicode_ci PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED",
     "binary~": "k VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, v BLOB, e INT UNSIGNED",
@@ -37,6 +38,7 @@ ROWS = (
     ("plain~", "plain~", "k", "v", "0", "0", "0", "PRIMARY"),
     ("other~", "plain~", "other", "v", "0", "0", "0", "another"),
     ("numbers~", "numbers~", "k", "v", "f", "0", "0", "PRIMARY"),
+    ("filled~", "filled~", "k", "v", "0", "0", "0", "PRIMARY"),
     ("western~", "western~", "k", "v", "f", "c", "0", "PRIMARY"),
     ("binary~", "binary~", "k", "v", "0", "0", "e", "PRIMARY"),
     ("bytes~", "bytes~", "k", "v", "f", "c", "e", "PRIMARY"),

@@ -9,7 +9,9 @@ import pytest
 from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
-from kvref.storage.mysql.mapped_table import RowIdentities, StoredKey
+from kvref.storage.config.containers import Container
+from kvref.storage.mysql.mapped_table import MappedTable, RowIdentities, StoredKey, Version
+from kvref.storage.mysql.statements import Statements
 
 
 def mapping(collation: str, charset: str = "utf8mb4") -> Mapping:
@@ -90,3 +92,25 @@ def test_keys_of_bytes_are_compared_without_the_server() -> None:
     found, complete = identities.match([b"A", b"a", b"\xff"], rows(b"a", b"\xff"))
     assert (set(found), complete) == ({b"a", b"\xff"}, True)
     assert identities.stored_key(5) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "plain", "others"),
+    [
+        (-128, 127, [b"1", b"99"], [b"0", b"01", b"-1", b"100", b"127", b"1 ", b"1.5", b"x", b"\xb2"]),
+        (0, (1 << 64) - 1, [b"9" * 19], [b"9" * 20]),
+        (1901, 2155, [], [b"70", b"1970"]),  # a YEAR takes 70 for 1970
+    ],
+)
+def test_an_integer_key_is_plain_if_sql_shows_its_digits(
+    low: int, high: int, plain: list[bytes], others: list[bytes]
+) -> None:
+    table = mapping("utf8mb4_bin")
+    container = Container("m", "test", "t", "k", "v", "0", "0", "0", "PRIMARY")
+    table = replace(table, key=Column("k", Kind.INTEGER, low=low, high=high), row=container)
+    found = MappedTable(table, Statements(table), Version())
+    assert [found.key_of(word) for word in plain] == [*map(int, plain)]
+    assert not plain or found.takes_words(plain)
+    for word in others:
+        assert found.key_of(word) is None
+        assert not found.takes_words([*plain, word])

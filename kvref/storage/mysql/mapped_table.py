@@ -107,10 +107,11 @@ class Version:
 class MappedTable:
     """The table of one mapping, as it is now; the key of the mapping finds one row.
 
-    A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it.
+    A plain word is the key as SQL shows it: ASCII, or the digits of an integer, and short enough for the key column.
 
     Attributes:
         identities: of its keys.
+        is_number: its key is an integer.
         whole: the cells of SQL text are all of a row with a plain word as its key.
         select: what reads its rows, without the condition.
     """
@@ -121,9 +122,13 @@ class MappedTable:
         self._sql = sql
         key, value = mapping.key, mapping.values[0]
         self.version = version
-        self._max_key = _ANY if key.width is None else key.width
         options = mapping.options.values()
-        self._takes_words = self.identities.known and key.kind is not Kind.INTEGER and _shows_ascii(key)
+        self.is_number = _is_number(key) and key.low <= 0  # a YEAR has other numbers of two digits
+        if self.is_number:
+            self._max_key = len(str(key.high)) - 1  # so many digits always fit
+        else:
+            self._max_key = _ANY if key.width is None else key.width
+        self._takes_words = self.identities.known and (self.is_number or _shows_ascii(key))
         self.whole = (
             self._takes_words
             and len(mapping.values) == 1
@@ -135,13 +140,24 @@ class MappedTable:
         self._flags, self._cas, self._expiry = [0 if each is None else names.index(each.name) for each in options]
         self._begin_key = literal(key, b"").removesuffix("'") if key.kind is not Kind.INTEGER else ""
 
-    def takes_word(self, word: bytes) -> bool:
-        """Return whether a word is a plain one: the key as the table's column has it, but for its letter case."""
-        return self._takes_words and len(word) <= self._max_key and word.isascii()
+    def key_of(self, word: bytes) -> StoredKey | None:
+        """Return the key as the column has it, but for its letter case; None for a word that is no plain one."""
+        if not self._takes_words or len(word) > self._max_key:
+            return None
+        if self.is_number:
+            return int(word) if word.isdigit() and word >= b"1" else None
+        return word if word.isascii() else None
 
     def takes_words(self, words: Collection[bytes]) -> bool:
         """Return whether each of some words, at least one, is a plain one."""
-        return self._takes_words and max(map(len, words)) <= self._max_key and b"".join(words).isascii()
+        if not self._takes_words or max(map(len, words)) > self._max_key:
+            return False
+        joined = b"".join(words)
+        return joined.isdigit() and min(words) >= b"1" if self.is_number else joined.isascii()
+
+    def key_in(self, cells: Cells) -> Cell:
+        """Return the key of a row, as it is stored."""
+        return int(cells[0] or b"") if self.is_number else cells[0]
 
     def rows(self, found: Mapping[bytes, Cells]) -> dict[bytes, CachedRow]:
         """Return rows from the cells that were found for plain words; only if `whole`."""
@@ -165,8 +181,11 @@ class MappedTable:
 
     def among(self, words: Iterable[bytes]) -> str:
         """Return the condition of the rows of some plain words."""
-        begin = self._begin_key
-        keys = ", ".join([f"{begin}{word.hex()}'" for word in words])
+        if self.is_number:
+            keys = b", ".join(words).decode()
+        else:
+            begin = self._begin_key
+            keys = ", ".join([f"{begin}{word.hex()}'" for word in words])
         return f" WHERE {self._sql.key} IN ({keys})"
 
 

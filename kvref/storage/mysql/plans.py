@@ -152,8 +152,9 @@ class MySQLRows:
 
     def key_of(self, word: bytes) -> StoredKey | None:
         """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
-        if self._table.takes_word(word):
-            return word
+        key = self._table.key_of(word)
+        if key is not None:
+            return key
         try:
             cell = self._bound.session.key_to_find(self._mapping, word)
         except RefusedError:
@@ -272,7 +273,7 @@ class MySQLRows:
         if self._takes(words):
             cells = self._cells(connection, words, lock, begins=begins)
             found = {
-                word: Found(row, Row(cells[word][0], (cells[word][1] or b"",), *row[FLAGS:VALUES]))
+                word: Found(row, Row(self._table.key_in(cells[word]), (cells[word][1] or b"",), *row[FLAGS:VALUES]))
                 for word, row in self._shown(cells).items()
             }
         else:
@@ -296,6 +297,8 @@ class MySQLRows:
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found
+        if table.is_number:  # of ZEROFILL, SQL shows more digits
+            return {b"%d" % int(cells[0] or b""): cells for cells in rows}
         return self._matched(words, [(self._identities.stored_key(cells[0]), cells) for cells in rows])
 
     def _shown(self, found: dict[bytes, Cells]) -> dict[bytes, CachedRow]:
