@@ -28,7 +28,8 @@ from kvref.server.listeners.sockets import METRICS
 from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse, placement_of, read_file, server_parameters
 from kvref.server.telemetry import logs
-from kvref.server.telemetry.exporter import Exporter, of_server
+from kvref.server.telemetry.exporter import Exporter
+from kvref.server.telemetry.sources import of_server
 from kvref.server.workers.parent import Parent
 from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store, without_password

@@ -75,7 +75,7 @@ def test_what_it_cannot_do_is_rejected(arguments: list[str], text: str) -> None:
 
 def test_another_store_that_answers_at_once_is_served_by_steps() -> None:
     names = {name: value for name, value in vars(MemoryStore).items() if name not in ("__dict__", "__weakref__")}
-    other: Any = type("OtherStore", (), names | {"planned_rows": lambda _store, _bound: None})
+    other: Any = type("OtherStore", MemoryStore.__bases__, names | {"planned_rows": lambda _store, _bound: None})
     profile = profiles.load("kvref")
     replies: list[Reply | None] = []
 

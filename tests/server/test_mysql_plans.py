@@ -79,7 +79,7 @@ def test_writes_of_all_verbs_share_a_commit_and_gets_a_statement(database: SQLSe
         assert logged(database, "COMMIT", "START TRANSACTION") == [1, 1]
         sql(database, "SET GLOBAL general_log = ON")
         assert ask(client, b"get a\r\nget b\r\ngets new c none\r\n", 3).count(b"VALUE") == 4
-        assert logged(database, "SELECT CAST", "START TRANSACTION") == [1, 0]
+        assert logged(database, "SELECT IFNULL", "START TRANSACTION") == [1, 0]
         sql(database, "SET GLOBAL general_log = ON")
         assert ask(client, b"incr b 1\r\n" * 5, 5) == b"8\r\n9\r\n10\r\n11\r\n12\r\n"
         assert logged(database, "COMMIT", "UPDATE") == [1, 5]  # a trigger would see each
@@ -115,7 +115,7 @@ def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(data
         assert ask(client, put("a", "x") + put("b", "y"), 2) == STORED * 2
         sql(database, "SET GLOBAL general_log = ON")
         assert ask(client, b"get a\r\nget b\r\nget none\r\n", 3).count(b"VALUE") == 2
-        assert logged(database, "SELECT CAST", "START TRANSACTION") == [1, 0]
+        assert logged(database, "SELECT IFNULL", "START TRANSACTION") == [1, 0]
         with holder.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute("UPDATE test.demo_test SET c2 = 'z' WHERE c1 = 'a'")

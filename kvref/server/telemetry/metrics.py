@@ -20,8 +20,8 @@ from kvref.engine.counters import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
 from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Histogram, summed
 from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, ROW_CACHE, EventCounters, State
-from kvref.server.telemetry.exporter import Source
 from kvref.server.telemetry.lifecycle import EVERY
+from kvref.server.telemetry.sources import Source
 
 # Values of the label `command`, each with the counters of `stats` that add up to it.
 _COMMAND_COUNTERS: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}

@@ -22,8 +22,9 @@ from kvref.server.connection_limit import connection_limit, log_connection_limit
 from kvref.server.listeners.sockets import PAUSE, arrivals
 from kvref.server.server import log_stop
 from kvref.server.settings import changed, warn_of_restart
-from kvref.server.telemetry.exporter import Exporter, of_workers
+from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.lifecycle import Lifecycle
+from kvref.server.telemetry.sources import of_workers
 from kvref.server.workers.channel import ACCEPTED, UNDELIVERED, Channel, Signals, Transfer, fork
 from kvref.server.workers.plan import WRITER, Plan, fingerprint
 from kvref.server.workers.shared_memory import WorkerSlot
