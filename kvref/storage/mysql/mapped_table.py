@@ -10,7 +10,7 @@ from kvref.engine.mapping import Column, Kind
 from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import CachedRow
-from kvref.engine.values import shown_flags
+from kvref.engine.values import shown_flags, to_bytes
 from kvref.protocol.hits import SHOWN
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.statements import Statements, literal, written
@@ -132,9 +132,10 @@ class MappedTable:
         self.whole = (
             self._takes_words
             and len(mapping.values) == 1
-            and _shows_ascii(value)
+            and (_shows_ascii(value) or _is_number(value))
             and all(each is None or _is_number(each) for each in options)
         )
+        self._has_number = _is_number(value)
         self.select = sql.select
         names = [each.name for each in sql.columns]
         self._flags, self._cas, self._expiry = [0 if each is None else names.index(each.name) for each in options]
@@ -169,13 +170,17 @@ class MappedTable:
             flags = None if flag_bits is None or not flags_at else int(flag_bits)
             cas = None if number is None or not cas_at else int(number)
             expiry = None if time is None or not expiry_at else int(time)
+            values: tuple[Cell] | None = None
+            if self._has_number:
+                values = (int(data) if data else None,)
+                data = to_bytes(values[0])  # of ZEROFILL, SQL shows more digits
             rows[word] = (
                 SHOWN % (word, shown_flags(flags) if flags else 0, len(data), data),
                 0,
                 flags,
                 cas,
                 expiry,
-                None,
+                values,
             )
         return rows
 

@@ -273,7 +273,10 @@ class MySQLRows:
         if self._takes(words):
             cells = self._cells(connection, words, lock, begins=begins)
             found = {
-                word: Found(row, Row(self._table.key_in(cells[word]), (cells[word][1] or b"",), *row[FLAGS:VALUES]))
+                word: Found(
+                    row,
+                    Row(self._table.key_in(cells[word]), row[VALUES] or (cells[word][1] or b"",), *row[FLAGS:VALUES]),
+                )
                 for word, row in self._shown(cells).items()
             }
         else:
