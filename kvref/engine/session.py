@@ -256,12 +256,13 @@ class Session:
         return whole or not self.shared.directory.by_exact_name
 
     def key_of_bound(self, word: bytes) -> bytes | None:
-        """Return the key in a word that names the mapping to which the connection is bound; None for any other word.
+        """Return the key in a word that names the mapping in force, and binds nothing; None for any other word.
 
-        Such a word switches nothing: the store is not queried, and no batch is committed.
+        Such a word switches nothing: the store is not queried, and no batch is committed. With `sticky_mapping`, the
+        connection must be bound to the mapping by its name.
         """
         target = self.split(word)
-        if target is None or not (target.name and target.key and self.bound):
+        if target is None or not (target.name and target.key and (self.bound or not self.shared.sticky_mapping)):
             return None
         naming = self.shared.directory.naming
         name = mapping_name(target.name, naming, self.rules)

@@ -52,11 +52,6 @@ class WireRules:
     line_limit: int = MAX_LINE
     tls: bool = False
 
-    @property
-    def has_usual_limits(self) -> bool:
-        """Return whether key and line limits are those of the protocol, for which planners read words."""
-        return self.key_limit == MAX_KEY and self.line_limit >= MAX_LINE
-
 
 def wire_rules(
     profile: Profile,

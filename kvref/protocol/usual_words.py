@@ -21,7 +21,8 @@ class UsualWords:
         self._rules = rules
         # Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
         self.word = re.compile(rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1))
-        self.named = re.compile(rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2))
+        longest = rules.key_limit - len(b"@@")
+        self.named = re.compile(rb"@@[^ \r\n\0]{1,%d}" % longest if longest > 0 else rb"(?!)")
 
     def key_after_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
         """Return the key in a word that begins with the name of a mapping; None for any other word."""

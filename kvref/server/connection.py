@@ -434,7 +434,7 @@ class Connection:
     @property
     def _may_plan(self) -> bool:
         """Return whether a command that comes next may be planned."""
-        return self._protocol_known and self._host.wire_rules.has_usual_limits and self._can_start
+        return self._protocol_known and self._can_start
 
     @property
     def _can_start(self) -> bool:

@@ -155,13 +155,16 @@ class Planner(Planning):
             out.names, out.started = [], times.now()
         stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
         at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
-        planners, work = self._planners, self._work
+        planners, work, line_limit = self._planners, self._work, self._wire_rules.line_limit
         planned = len(work.plans)
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
                 waits = length - at <= MAX_OPEN_LINE and data.find(b"\n", at) < 0  # else the line ends without CR
                 stop = Stop.INCOMPLETE if waits else Stop.UNUSUAL
+                break
+            if end - at >= line_limit:  # the parser rejects it
+                stop = Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
             next_at = planners.get(words[0], _unusual)(words, data, end + 2, slots)
@@ -225,7 +228,7 @@ class Planner(Planning):
                 slots.reply(END)
                 return next_at
             if not self._is_word(word):
-                named = self._key(word, switches=True)
+                named = self._named_key(word)
                 if named is None:
                     return _UNUSUAL
                 key = named
@@ -281,13 +284,13 @@ class Planner(Planning):
             flag_bits, time, length = _number(flags), _number(exptime), _number(size)
             if flag_bits < 0 or time < 0 or length < 0:
                 return _UNUSUAL
+        key = word if word in self._rows.rows or self._is_word(word) else self._key(word, switches=True)
+        if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
+            return _UNUSUAL  # the parser may reject it before the data is there
         end = next_at + length
         if data[end : end + 2] != b"\r\n":
             waits = len(data) < (end + 2 if self._ends_data else end)
-            return _INCOMPLETE if waits and length <= MAX_VALUE else _UNUSUAL
-        key = word if word in self._rows.rows or self._is_word(word) else self._key(word, switches=True)
-        if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
-            return _UNUSUAL
+            return _INCOMPLETE if waits else _UNUSUAL
         name, decide = self._storage_verbs[verb]
         self._rows.plan_write(key)
         out = slots.current

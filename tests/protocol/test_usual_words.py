@@ -16,7 +16,7 @@ from kvref.protocol.text import TextParser
 from kvref.protocol.usual_words import UsualWords
 
 PROFILES = [profiles.load(name) for name in profiles.names()]
-RULES = [wire_rules(profile, 1 << 20, key_limit=limit) for profile in PROFILES for limit in (250, 7)]
+RULES = [wire_rules(profile, 1 << 20, key_limit=limit) for profile in PROFILES for limit in (250, 7, 3, 2, 1)]
 # Nearly usual ones too, most of which the patterns leave.
 _BYTES = st.sampled_from([bytes([each]) for each in b"ab0:.-+@ \r\n\0\t\x80\xff"])
 WORDS = st.lists(_BYTES, min_size=1, max_size=9).map(b"".join)
@@ -40,8 +40,10 @@ def test_a_get_of_a_usual_word_is_a_get_of_it(in_force: WireRules, word: bytes, 
 
 @pytest.mark.parametrize("in_force", RULES)
 def test_usual_words_are_found(in_force: WireRules) -> None:
-    assert UsualWords(in_force).word.fullmatch(b"a.b:1")
-    assert UsualWords(in_force).named.fullmatch(b"@@a.k")
+    words = UsualWords(in_force)
+    assert words.word.fullmatch(b"a.b:1"[: in_force.key_limit])
+    found = words.key_after_name(b"@@a.k", lambda word: word.removeprefix(b"@@a."))
+    assert found == (b"k" if in_force.key_limit >= len(b"@@a.k") else None)
 
 
 def test_what_a_set_takes_ends_where_values_are_too_large() -> None:

@@ -2,8 +2,8 @@
 
     python -m yardsticks.paths.inside [--conversations N] [--seed S] [--profile P]... [--batches]
 
-With `--batches`, connections have batches of the sizes and levels of BATCHES, idle connections are committed, and a
-program empties the table meanwhile.
+Half of them have the SETTINGS of a careful operator. With `--batches`, connections have batches of the sizes and levels
+of BATCHES, idle connections are committed, and a program empties the table meanwhile.
 
 Input is split at random bytes, and connections send before earlier replies are there. Compared are the bytes of the
 replies, the rows of the table and the counters of `stats`. Values of COUNTERS that only timing decides are left out.
@@ -45,6 +45,8 @@ BATCHES: Final = (
     (1, 2, 1, True), (1, 32, 1, True), (2, 3, 1, True), (7, 3, 0, True), (32, 32, 0, True), (1, 3, 3, True),
     (3, 1, 1, True), (1, 3, 2, True), (2, 4, 2, True), (5, 4, 0, False),
 )  # fmt: skip
+# Settings without batches: the usual ones, and names that bind nothing with limits that some commands exceed.
+SETTINGS: Final = ((), ("sticky_mapping=0", "key_size_max=39", "line_size_max=2048"))
 LOCK_WAIT: Final = 0.001  # seconds, with batches
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
 HERE: Final = Listener(Address("127.0.0.1", 0))
@@ -478,11 +480,17 @@ def _short(text: str) -> str:
 
 
 async def run(
-    profile: str, conversations: int, seed: int, tables: Sequence[Table] = TABLES, settings: Sequence[str] = ()
+    profile: str,
+    conversations: int,
+    seed: int,
+    tables: Sequence[Table] = TABLES,
+    settings: Sequence[str] = (),
+    *,
+    batches: bool = False,
 ) -> int:
     """Run conversations; print those that differ and return their number."""
     differ = 0
-    if settings:
+    if batches:
         tables = [table for table in tables if table is not MEMORY]  # it has no batches
     each = max(1, conversations // len(tables))
     for table in tables:
@@ -491,7 +499,7 @@ async def run(
         for number in range(each):
             count, events = conversation(
                 random.Random(f"{seed}:{table.title}:{number}"),  # noqa: S311
-                batches=bool(settings),
+                batches=batches,
             )
             found = await converse(sides, count, events)
             if not found:
@@ -540,8 +548,10 @@ def main() -> int:
     tables = [table for table in TABLES if given.table is None or table.title in given.table]
     differ = 0
     for profile in given.profile or PROFILES:
-        for settings in [batch_settings(*each) for each in BATCHES] if given.batches else [()]:
-            differ += asyncio.run(run(profile, given.conversations, given.seed, tables, settings))
+        of_all = [batch_settings(*each) for each in BATCHES] if given.batches else SETTINGS
+        each = given.conversations if given.batches else given.conversations // len(SETTINGS)
+        for settings in of_all:
+            differ += asyncio.run(run(profile, each, given.seed, tables, settings, batches=given.batches))
     return 1 if differ else 0
 
 

@@ -39,6 +39,8 @@ class Words:
 
     def __init__(self, session: Session, planned: type | UnionType = object) -> None:
         self.session = self._session = session.clone()  # the other one ends with its connection
+        if not session.shared.sticky_mapping:
+            self._session.start()  # a name binds nothing, also that of a first command
         self._planned = planned
         self._directory = session.shared.directory
         self._name = b""  # in front of keys in words that name the mapping, once one was seen
