@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence, Set
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Mapping
+from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
 
 _MAX_COUNTED: Final = 1 << 20  # bytes of a column
+_DIGITS: Final = 5  # a fourth of those of an integer of 64 bits
 
 
 class SplitGroupError(KvrefError):
@@ -40,7 +41,7 @@ Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
 def bytes_of_row(mapping: Mapping) -> int:
     """Return how many bytes to count for the values of a row that is not read yet: the widths of its columns."""
-    widths = [each.width for each in mapping.values]
+    widths = [_DIGITS if each.kind is Kind.INTEGER else each.width for each in mapping.values]
     return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 

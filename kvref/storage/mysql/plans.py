@@ -67,8 +67,7 @@ class MySQLRows:
     Attributes:
         cached: those of the row cache, None without one.
         rows: the cached ones; none without a row cache.
-        counted_bytes: how many bytes to count for a row of a statement, see `bytes_of_row`.
-        largest: about how many bytes the largest row has; until a row is read, `counted_bytes`.
+        largest: about how many bytes the largest row has that was read; before one is, see `bytes_of_row`.
         may_conflict: a row may be refused because of another one, or be deleted with it.
         missing: always empty: that a row is missing is not known without a query.
     """
@@ -79,7 +78,7 @@ class MySQLRows:
         self.missing = set()
         self.cached: CachedRows | None = None
         self.rows: RowReader = dict[bytes, CachedRow]()
-        self.counted_bytes = self.largest = bytes_of_row(bound.mapping)
+        self.largest = bytes_of_row(bound.mapping)
         self._seen_largest = MIN_ROW
         self._bound = bound
         self.mapping = self._mapping = bound.mapping

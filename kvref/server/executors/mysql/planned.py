@@ -53,7 +53,7 @@ _log = logging.getLogger("kvref.server")
 
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_GROUP: Final = 2
-MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
+MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than those that were read
 # Cached rows need no statement: so many times as many gets may be answered in one group.
 CACHED_GROUP_FACTOR: Final = 8
 _BYTES_OF_KEY: Final = 1024  # in a statement
@@ -220,7 +220,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
     def _width(self, rows: MySQLRows) -> int:
         """Return how many rows of a mapping one statement may read, so that neither it nor its answer is too large."""
-        width = min(self._group_limit, MAX_BYTES // rows.counted_bytes)
+        width = min(self._group_limit, MAX_BYTES // rows.largest)
         longest = self._reading.longest or self._writing.longest
         return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
 
