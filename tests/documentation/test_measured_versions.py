@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 RUNS = sorted((ROOT / "notebooks" / "data" / "laptop").glob("*/run.json"))
 RESULTS = ROOT / "bench" / "results"
 PAIRS = [*sorted(RESULTS.glob("pairs*.json")), *sorted(RESULTS.glob("shards*.json"))]
-SETUPS = RESULTS / "setups.json"
 PLUGINS = {"mysql-5.6-plugin", "mysql-8.0-plugin"}
 STORES = {"kvref-sqlite", "kvref-mysql-8.0"}
 
@@ -42,14 +41,7 @@ def test_a_run_of_the_notebooks_measured_this_version(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *PAIRS,
-        pytest.param(SETUPS, marks=pytest.mark.xfail(strict=True, reason="measured with the code before 0.3.0")),
-    ],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", [*PAIRS, RESULTS / "setups.json"], ids=lambda path: path.stem)
 def test_a_table_of_speed_measured_this_version(path: Path) -> None:
     assert minor(record(path)["tool"]["version"]) >= minor(__version__), (
         f"kvref bench pairs and setups write {path.name}"
