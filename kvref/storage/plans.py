@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence, Set
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Kind, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
 
 _MAX_COUNTED: Final = 1 << 20  # bytes of a column
-_DIGITS: Final = 5  # a fourth of those of an integer of 64 bits
+_DIGITS: Final = 20  # of an integer of 64 bits
 
 
 class SplitGroupError(KvrefError):
@@ -41,8 +41,13 @@ Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
 def bytes_of_row(mapping: Mapping) -> int:
     """Return how many bytes to count for the values of a row that is not read yet: the widths of its columns."""
-    widths = [_DIGITS if each.kind is Kind.INTEGER else each.width for each in mapping.values]
-    return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
+    return sum(map(_bytes_of, mapping.values)) or 1
+
+
+def _bytes_of(column: Column) -> int:
+    if column.kind is Kind.INTEGER:
+        return _DIGITS
+    return _MAX_COUNTED if column.width is None else min(4 * column.width, _MAX_COUNTED)
 
 
 def written_row(mapping: Mapping, key: Cell, parameters: Parameters) -> Row:

@@ -95,22 +95,22 @@ def test_keys_of_bytes_are_compared_without_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "plain", "others"),
+    ("low", "high", "keys", "others"),
     [
         (-128, 127, [b"1", b"99"], [b"0", b"01", b"-1", b"100", b"127", b"1 ", b"1.5", b"x", b"\xb2"]),
         (0, (1 << 64) - 1, [b"9" * 19], [b"9" * 20]),
         (1901, 2155, [], [b"70", b"1970"]),  # a YEAR takes 70 for 1970
     ],
 )
-def test_an_integer_key_is_plain_if_sql_shows_its_digits(
-    low: int, high: int, plain: list[bytes], others: list[bytes]
+def test_a_word_is_an_integer_key_if_sql_shows_the_same_digits(
+    low: int, high: int, keys: list[bytes], others: list[bytes]
 ) -> None:
     table = mapping("utf8mb4_bin")
     container = Container("m", "test", "t", "k", "v", "0", "0", "0", "PRIMARY")
     table = replace(table, key=Column("k", Kind.INTEGER, low=low, high=high), row=container)
     found = MappedTable(table, Statements(table), Version())
-    assert [found.key_of(word) for word in plain] == [*map(int, plain)]
-    assert not plain or found.takes_words(plain)
+    assert [found.key_of(word) for word in keys] == [*map(int, keys)]
+    assert not keys or found.takes_words(keys)
     for word in others:
         assert found.key_of(word) is None
-        assert not found.takes_words([*plain, word])
+        assert not found.takes_words([*keys, word])

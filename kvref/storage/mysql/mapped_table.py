@@ -107,12 +107,12 @@ class Version:
 class MappedTable:
     """The table of one mapping, as it is now; the key of the mapping finds one row.
 
-    A plain word is the key as SQL shows it: ASCII, or the digits of an integer, and short enough for the key column.
+    A simple word is the key as SQL shows it: ASCII, or the digits of an integer, and short enough for the key column.
 
     Attributes:
         identities: of its keys.
         is_number: its key is an integer.
-        whole: the cells of SQL text are all of a row with a plain word as its key.
+        whole: the cells of SQL text are all of a row with a simple word as its key.
         select: what reads its rows, without the condition.
     """
 
@@ -142,7 +142,7 @@ class MappedTable:
         self._begin_key = literal(key, b"").removesuffix("'") if key.kind is not Kind.INTEGER else ""
 
     def key_of(self, word: bytes) -> StoredKey | None:
-        """Return the key as the column has it, but for its letter case; None for a word that is no plain one."""
+        """Return the key as the column has it, but for its letter case; None for a word that is not simple."""
         if not self._takes_words or len(word) > self._max_key:
             return None
         if self.is_number:
@@ -150,7 +150,7 @@ class MappedTable:
         return word if word.isascii() else None
 
     def takes_words(self, words: Collection[bytes]) -> bool:
-        """Return whether each of some words, at least one, is a plain one."""
+        """Return whether each of some words, at least one, is simple."""
         if not self._takes_words or max(map(len, words)) > self._max_key:
             return False
         joined = b"".join(words)
@@ -161,7 +161,7 @@ class MappedTable:
         return int(cells[0] or b"") if self.is_number else cells[0]
 
     def rows(self, found: Mapping[bytes, Cells]) -> dict[bytes, CachedRow]:
-        """Return rows from the cells that were found for plain words; only if `whole`."""
+        """Return rows from the cells that were found for simple words; only if `whole`."""
         flags_at, cas_at, expiry_at = self._flags, self._cas, self._expiry  # 0: not mapped
         rows: dict[bytes, CachedRow] = {}
         for word, cells in found.items():
@@ -185,7 +185,7 @@ class MappedTable:
         return rows
 
     def among(self, words: Iterable[bytes]) -> str:
-        """Return the condition of the rows of some plain words."""
+        """Return the condition of the rows of some simple words."""
         if self.is_number:
             keys = b", ".join(words).decode()
         else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvref_bench.scenario.records import Table
 
 
-class Held(NamedTuple):
+class Outcome(NamedTuple):
     """The result of some exchanges.
 
     kinds: of their operations. foreseen: exchanges with the expected reply. unexpected: replies that are not allowed.
@@ -40,8 +40,8 @@ class Talk:
         self.plan = workload.plan_of(Task(dsn, of, Clock(0, 1), "", "", 0, 1))
         self._sessions = 0
 
-    def hold(self, exchanges: int = 60) -> Held:
-        """Hold some exchanges on a further connection."""
+    def run(self, exchanges: int = 60) -> Outcome:
+        """Run some exchanges on a further connection."""
         kinds: Counter[Kind] = Counter()
         foreseen, unexpected = 0, list[bytes]()
         with closing(self.plan.connect()) as connection:
@@ -51,7 +51,7 @@ class Talk:
                 unexpected += () if answer is None else answer.unexpected
                 kinds.update(self.plan.kinds[each] for each in (exchange.kinds if answer is None else answer.kinds))
         self._sessions += 1
-        return Held(kinds, foreseen, unexpected)
+        return Outcome(kinds, foreseen, unexpected)
 
     def _answer(self, connection: socket.socket, exchange: Exchange) -> Answer | None:
         connection.sendall(exchange.request)

@@ -31,32 +31,32 @@ HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")
 @pytest.mark.parametrize("table", [WORDS, NUMBERS], ids=["text", "int"])
 def test_every_get_is_foreseen(sut: Sut, table: Table, depth: int) -> None:
     select = {"get": f"SELECT v FROM {table.name} WHERE k = :key"}
-    held = Talk(sut.server.dsn, table, select, depth=depth, missing=0.3).hold()
-    assert held.foreseen == 60
-    assert held.unexpected == []
-    assert set(held.kinds) == {HIT, MISS}
-    assert held.kinds.total() == 60 * depth
+    found = Talk(sut.server.dsn, table, select, depth=depth, missing=0.3).run()
+    assert found.foreseen == 60
+    assert found.unexpected == []
+    assert set(found.kinds) == {HIT, MISS}
+    assert found.kinds.total() == 60 * depth
 
 
 def test_rows_of_a_procedure_are_read_like_rows(sut: Sut) -> None:
-    held = Talk(sut.server.dsn, WORDS, {"get": "CALL words_get(:key, 0)"}, depth=2, missing=0.3).hold()
-    assert (held.foreseen, set(held.kinds)) == (60, {HIT, MISS})
+    found = Talk(sut.server.dsn, WORDS, {"get": "CALL words_get(:key, 0)"}, depth=2, missing=0.3).run()
+    assert (found.foreseen, set(found.kinds)) == (60, {HIT, MISS})
 
 
 def test_over_the_unix_socket(sut: Sut) -> None:
-    held = Talk(f"mysql://root@localhost/?unix_socket={sut.server.socket}", WORDS, SELECT).hold()
-    assert held.kinds == {HIT: 60}
+    found = Talk(f"mysql://root@localhost/?unix_socket={sut.server.socket}", WORDS, SELECT).run()
+    assert found.kinds == {HIT: 60}
 
 
 @pytest.mark.parametrize("depth", [1, 5])
 def test_the_procedure_that_sets_writes(sut: Sut, depth: int) -> None:
-    held = Talk(sut.server.dsn, WORDS, {"set": "CALL words_set(:key, :value)"}, depth=depth, missing=0.5).hold()
-    assert (held.kinds, held.unexpected) == ({Kind("set", "stored"): 60 * depth}, [])
+    found = Talk(sut.server.dsn, WORDS, {"set": "CALL words_set(:key, :value)"}, depth=depth, missing=0.5).run()
+    assert (found.kinds, found.unexpected) == ({Kind("set", "stored"): 60 * depth}, [])
     [[rows, written]] = sut.run("SELECT COUNT(*), SUM(cas > 1) FROM words")
     assert isinstance(rows, int)
     assert rows > 200
     assert written
-    assert Talk(sut.server.dsn, WORDS, SELECT).hold().kinds == {HIT: 60}
+    assert Talk(sut.server.dsn, WORDS, SELECT).run().kinds == {HIT: 60}
 
 
 def test_learning_replies_leaves_the_rows_as_they_are(sut: Sut) -> None:
@@ -69,9 +69,9 @@ def test_learning_replies_leaves_the_rows_as_they_are(sut: Sut) -> None:
 def test_an_update_says_whether_there_is_a_row(sut: Sut, depth: int) -> None:
     # :value first, :key twice.
     update = {"set": "UPDATE numbers SET v = :value WHERE k = :key AND k = :key"}
-    held = Talk(sut.server.dsn, NUMBERS, update, depth=depth, missing=0.3).hold()
-    assert set(held.kinds) == {Kind("set", "stored"), Kind("set", "not_found")}
-    assert held.unexpected == []
+    found = Talk(sut.server.dsn, NUMBERS, update, depth=depth, missing=0.3).run()
+    assert set(found.kinds) == {Kind("set", "stored"), Kind("set", "not_found")}
+    assert found.unexpected == []
 
 
 @pytest.mark.parametrize("depth", [1, 4])
@@ -80,41 +80,41 @@ def test_insert_and_delete(sut: Sut, depth: int) -> None:
         "add": "INSERT INTO numbers (v, k) VALUES (:value, :key)",
         "delete": "DELETE FROM numbers WHERE k = :key",
     }
-    held = Talk(sut.server.dsn, NUMBERS, statements, depth=depth, missing=0.3).hold(200)
-    assert {tuple(each) for each in held.kinds} == {
+    found = Talk(sut.server.dsn, NUMBERS, statements, depth=depth, missing=0.3).hold(200)
+    assert {tuple(each) for each in found.kinds} == {
         ("add", "stored"), ("add", "not_stored"), ("delete", "deleted"), ("delete", "not_found"),
     }  # fmt: skip
-    assert held.unexpected == []
+    assert found.unexpected == []
     [[rows]] = sut.run("SELECT COUNT(*) FROM numbers")
-    assert rows == 200 + held.kinds[Kind("add", "stored")] - held.kinds[Kind("delete", "deleted")]
+    assert rows == 200 + found.kinds[Kind("add", "stored")] - found.kinds[Kind("delete", "deleted")]
 
 
 def test_reads_and_writes_in_one_write(sut: Sut) -> None:
     statements = {**SELECT, "set": "UPDATE words SET v = :value, cas = cas + 1 WHERE k = :key"}
-    held = Talk(sut.server.dsn, WORDS, statements, depth=6).hold()
-    assert set(held.kinds) == {HIT, Kind("set", "stored")}
-    assert held.unexpected == []
+    found = Talk(sut.server.dsn, WORDS, statements, depth=6).run()
+    assert set(found.kinds) == {HIT, Kind("set", "stored")}
+    assert found.unexpected == []
 
 
 def test_a_wrong_value_and_null_are_errors_and_a_deleted_row_is_a_miss(sut: Sut) -> None:
     prepared = Talk(sut.server.dsn, WORDS, SELECT)
     sut.run("UPDATE words SET v = CONCAT(v, 'x')")
-    held = prepared.hold()
-    assert held.kinds == {ERROR: 60}
-    assert len(held.unexpected) == 60
+    found = prepared.run()
+    assert found.kinds == {ERROR: 60}
+    assert len(found.unexpected) == 60
     sut.run("UPDATE words SET v = NULL")
-    assert prepared.hold().kinds == {ERROR: 60}
+    assert prepared.run().kinds == {ERROR: 60}
     sut.run("DELETE FROM words")
-    held = prepared.hold()
-    assert (held.kinds, held.unexpected) == ({MISS: 60}, [])
+    found = prepared.run()
+    assert (found.kinds, found.unexpected) == ({MISS: 60}, [])
 
 
 def test_an_empty_table_is_read_reply_by_reply(sut: Sut) -> None:
     sut.run("DELETE FROM words")
     prepared = Talk(sut.server.dsn, WORDS, SELECT)
-    assert prepared.hold().kinds == {MISS: 60}
+    assert prepared.run().kinds == {MISS: 60}
     sut.peer.prepare(WORDS)
-    assert prepared.hold().kinds == {HIT: 60}
+    assert prepared.run().kinds == {HIT: 60}
 
 
 def test_a_row_that_stays_locked_is_an_error_with_the_servers_words(sut: Sut) -> None:
@@ -123,10 +123,10 @@ def test_a_row_that_stays_locked_is_an_error_with_the_servers_words(sut: Sut) ->
     with closing(login.parse(sut.server.dsn).connect("kvref_bench")) as other, other.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT * FROM words FOR UPDATE")
-        held = prepared.hold(1)
+        found = prepared.hold(1)
     sut.run("SET GLOBAL innodb_lock_wait_timeout = 50")
-    assert held.kinds == {Kind("set", "error"): 1}
-    assert b"Lock wait timeout exceeded" in held.unexpected[0]
+    assert found.kinds == {Kind("set", "error"): 1}
+    assert b"Lock wait timeout exceeded" in found.unexpected[0]
 
 
 def test_connections_that_number_statements_otherwise(sut: Sut) -> None:
@@ -134,9 +134,9 @@ def test_connections_that_number_statements_otherwise(sut: Sut) -> None:
         prepared = Talk(sut.server.dsn, WORDS, {**SELECT, "set": "CALL words_set(:key, :value)"}, depth=depth)
         # MariaDB goes on counting where it uses the state of an ended connection again, one after the other here.
         for _ in range(3):
-            held = prepared.hold()
-            assert set(held.kinds) == {HIT, Kind("set", "stored")}
-            assert held.unexpected == []
+            found = prepared.run()
+            assert set(found.kinds) == {HIT, Kind("set", "stored")}
+            assert found.unexpected == []
 
 
 UNFIT = {
