@@ -98,12 +98,13 @@ class InProcess:
     Args:
         path: of the file.
         profile: its name.
+        settings: as NAME=VALUE.
     """
 
-    def __init__(self, path: Path, profile: str = "kvref") -> None:
+    def __init__(self, path: Path, profile: str = "kvref", *settings: str) -> None:
         self.store = SQLiteStore(path, profiles.load(profile))
         self.store.initialise()
-        self.settings: list[str] = []  # read at the start, and by a reload
+        self.settings = [*settings]  # read at the start, and by a reload
         self.server = Server(self.store, self.store.profile, self._read_settings, [HERE])
         self.disk = threading.Event()  # not set: it takes its time
         self.disk.set()

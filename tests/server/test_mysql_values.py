@@ -1,4 +1,4 @@
-"""Long values over a database: every byte is written and read as it is, and none is too long to be read."""
+"""Values over a database that SQL shows in another form than the wire: long ones, and numbers with zeros in front."""
 
 from __future__ import annotations
 
@@ -63,3 +63,14 @@ def test_a_value_longer_than_a_packet_is_read(database: SQLServer) -> None:
             )
     finally:
         sql(database, f"SET GLOBAL max_allowed_packet = {before}")
+
+
+def test_numbers_that_sql_fills_with_zeros_are_shown_without(database: SQLServer) -> None:
+    map_table(database, "filled", "v", "k INT(9) ZEROFILL PRIMARY KEY", "v INT(6) ZEROFILL")
+    sql(database, "INSERT INTO test.filled VALUES (7, 42), (12, NULL), (1234, 0)")
+    with serving(database.dsn) as served, served.connect() as client:
+        assert ask(client, b"bind filled\r\nget 7\r\n") == b"SUCCEED\r\n" + item(b"7", b"42") + b"END\r\n"
+        shown = item(b"7", b"42") + item(b"12", b"") + item(b"1234", b"0") + b"END\r\n"
+        assert ask(client, b"get 7 12 1234 99\r\n") == shown
+        assert ask(client, b"incr 7 1\r\nset 1234 0 0 2\r\n05\r\n") == b"43\r\nSTORED\r\n"
+        assert ask(client, b"get 7 1234\r\n") == item(b"7", b"43") + item(b"1234", b"5") + b"END\r\n"

@@ -339,7 +339,7 @@ def test_a_line_that_ends_without_carriage_return_is_answered_at_once(process: I
 
 
 @pytest.mark.parametrize("first", [b"get a\r\n", b"get a\r\nget b\r\n"])
-def test_a_line_that_opens_another_protocol_is_a_command_behind_a_planned_one(process: InProcess, first: bytes) -> None:
+def test_the_opening_of_another_protocol_after_a_planned_command_is_a_command(process: InProcess, first: bytes) -> None:
     """KV-CONN-029 is about the first bytes of a connection, also if the first command was planned."""
 
     async def play() -> None:
@@ -348,6 +348,49 @@ def test_a_line_that_opens_another_protocol_is_a_command_behind_a_planned_one(pr
             assert await client.ask(first, first.count(b"get")) == b"END\r\n" * first.count(b"get")
             assert await client.ask(b"SSH-2.0-x\r\n", 1) == b"ERROR\r\n"
             assert await client.ask(b"get a\r\n", 1) == b"END\r\n"
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("begun", "setting", "reply"),
+    [
+        (b"set " + b"k" * 251 + b" 0 0 9\r\n", "key_size_max=250", b"CLIENT_ERROR bad command line format\r\n"),
+        (b"set kkkk 0 0 9\r\n", "key_size_max=3", b"CLIENT_ERROR bad command line format\r\n"),
+        (b"set k 0 0 2000\r\n", "item_size_max=1024", b"SERVER_ERROR object too large for cache\r\n"),
+    ],
+)
+def test_what_the_line_of_a_set_decides_is_replied_before_its_data_arrives(
+    tmp_path: Path, begun: bytes, setting: str, reply: bytes
+) -> None:
+    process = InProcess(tmp_path / "file", "kvref", setting)
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(b"get a\r\n", 1)
+            await client.ask(b"get a\r\n", 1)
+            assert planner_of(process)
+            assert await client.ask(begun, 1) == reply
+
+    asyncio.run(play())
+
+
+def test_names_of_the_mapping_in_force_that_bind_nothing_are_planned(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.server.shared.sticky_mapping = False
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(b"get a\r\n", 1)
+            await client.ask(SET % (b"a", b"1"), 1)
+            by_steps, run = [], process.server.executor.run
+            monkeypatch.setattr(process.server.executor, "run", lambda *given: by_steps.append(given) or run(*given))  # type: ignore[func-returns-value]
+            assert await client.ask(b"get @@aaa.a\r\n", 3) == SHOWN % (b"@@aaa.a", b"1")
+            assert await client.ask(SET % (b"@@aaa.a", b"2") + b"get @@aaa.a a\r\n", 6) == (
+                b"STORED\r\n" + SHOWN[:-5] % (b"@@aaa.a", b"2") + SHOWN % (b"a", b"2")
+            )
+            assert not by_steps
 
     asyncio.run(play())
 
