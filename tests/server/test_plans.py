@@ -367,30 +367,8 @@ def test_what_the_line_of_a_set_decides_is_replied_before_its_data_arrives(
 
     async def play() -> None:
         async with process.clients(1) as (client,):
-            await client.ask(b"get a\r\n", 1)
-            await client.ask(b"get a\r\n", 1)
-            assert planner_of(process)
+            await client.ask(b"get a\r\n", 1)  # commands behind the first one of a server are planned
             assert await client.ask(begun, 1) == reply
-
-    asyncio.run(play())
-
-
-def test_names_of_the_mapping_in_force_that_bind_nothing_are_planned(
-    process: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process.server.shared.sticky_mapping = False
-
-    async def play() -> None:
-        async with process.clients(1) as (client,):
-            await client.ask(b"get a\r\n", 1)
-            await client.ask(SET % (b"a", b"1"), 1)
-            by_steps, run = [], process.server.executor.run
-            monkeypatch.setattr(process.server.executor, "run", lambda *given: by_steps.append(given) or run(*given))  # type: ignore[func-returns-value]
-            assert await client.ask(b"get @@aaa.a\r\n", 3) == SHOWN % (b"@@aaa.a", b"1")
-            assert await client.ask(SET % (b"@@aaa.a", b"2") + b"get @@aaa.a a\r\n", 6) == (
-                b"STORED\r\n" + SHOWN[:-5] % (b"@@aaa.a", b"2") + SHOWN % (b"a", b"2")
-            )
-            assert not by_steps
 
     asyncio.run(play())
 

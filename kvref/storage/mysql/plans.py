@@ -406,9 +406,13 @@ class CachedRows:
             self._table = self.cache.table(*self._place)
         return self._table
 
-    def check_again(self) -> None:
-        """Check with the next row that is read whether kept rows may be shown: new input has arrived."""
+    def check_again(self, up_to_date: Callable[[float], bool], now: float) -> bool:
+        """Check with the next row that is read whether kept rows may be shown: new input has arrived.
+
+        Returns what `up_to_date` says of the tables at a loop time.
+        """
         self._shown = None
+        return up_to_date(now)
 
     def get(self, word: bytes) -> CachedRow | None:
         cached = self.table()

@@ -55,7 +55,7 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
-from kvref.storage.mysql.plans import CachedRows, MySQLRows, unplanned
+from kvref.storage.mysql.plans import MySQLRows, unplanned
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -208,13 +208,8 @@ class MySQLExecutor(Executor):
             work = self._works[table] = Work(bound, rows)
         words = Words(session, kinds)
         cached = work.rows.cached
-        fresh = self.up_to_date if cached is None else partial(self._check_again, cached)
+        fresh = self.up_to_date if cached is None else partial(cached.check_again, self.up_to_date)
         return Planner(work, words, PlansOfConnection(self._scheduler, transaction), wire_rules, fresh)
-
-    def _check_again(self, cached: CachedRows, now: float) -> bool:
-        """Let the commands of new input check once whether kept rows may be shown; see `up_to_date`."""
-        cached.check_again()
-        return self.up_to_date(now)
 
     def end(self, transaction: Transaction) -> None:
         self._transactions.pop(transaction, None)
