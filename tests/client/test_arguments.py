@@ -138,6 +138,8 @@ def judge(call: Callable[[], Any], what: str) -> None:
         raised = error
     if raised is None or (isinstance(raised, KeyError) and what.startswith("__getitem__")):
         return
+    if isinstance(raised, LinkError) and "no answer within" in str(raised):
+        return  # a timeout that is over before it can connect
     assert isinstance(raised, CallError), f"{what}: {type(raised).__name__}: {raised}"
     assert not attempts, f"{what}: {raised} came after an attempt to send"
 
