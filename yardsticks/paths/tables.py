@@ -61,6 +61,9 @@ TABLES = (
     _table("two values", f"{_TEXT_KEY}, v VARCHAR(20), w VARCHAR(20), {_ALL}", "v,w",
            ("INSERT INTO t VALUES ('n', '5', NULL, 1, 1, 0)",)),
     _table("text and integer", f"{_TEXT_KEY}, v VARCHAR(20), w INT, {_ALL}", "v,w"),
+    _table("latin1 value", f"{_TEXT_KEY}, v VARCHAR(64) COLLATE latin1_bin, {_ALL}",
+           rows=("INSERT INTO t VALUES ('a', '\u00e9 \u20ac', 0, 0, 0), ('b', '\u0142', 0, 0, 0), ('n', x'39', 0, 0, 0)",)),  # noqa: E501
+    _table("UCS-2 and latin1", f"{_TEXT_KEY}, v VARCHAR(20) COLLATE ucs2_bin, w TEXT COLLATE latin1_bin, {_ALL}", "v,w"),  # noqa: E501
     _table("no options", f"{_TEXT_KEY}, v VARCHAR(64)"),
     _table("no expiry", f"{_TEXT_KEY}, v VARCHAR(64), f INT, c BIGINT UNSIGNED"),
     _table("narrow columns", "k VARCHAR(4) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(4), f TINYINT, c BIGINT UNSIGNED, e INT"),  # noqa: E501

@@ -13,7 +13,7 @@ from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters, Renewal
-from kvref.engine.values import RefusedError, shown_flags, to_bytes
+from kvref.engine.values import RefusedError, has_text, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.hits import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
@@ -151,7 +151,7 @@ class SQLiteRows:
         self._update_by_key = sql.overwrite(clear_unmapped=self.clears)
         self._to_sql = _codecs(mapping.values)
         self.value_count = len(mapping.values)
-        self._has_text = bound.one_text and mapping.values[0].kind is Kind.TEXT
+        self._has_text = bound.one_text and has_text(mapping.values[0])
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
@@ -592,6 +592,8 @@ def _reads_as_written(column: Column, declared: str, *, is_key: bool) -> bool:
         return False
     if column.kind is Kind.INTEGER:
         return column.codec in (None, UNSIGNED)
-    if column.codec is not None and not is_key:
-        return False
-    return column.kind is Kind.BYTES or bool(_TEXT.match(declared))
+    if column.kind is Kind.BYTES:
+        return column.codec is None or is_key
+    # A character set gives back the bytes that it was given; CHAR that is shown with spaces has more of them.
+    padded = column.codec is not None and column.codec.pads
+    return bool(_TEXT.match(declared)) and (not padded or is_key)
