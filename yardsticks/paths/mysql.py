@@ -74,6 +74,12 @@ TABLES: Final = {
     "binary key": (f"k VARBINARY(32) NOT NULL PRIMARY KEY, v BLOB, {_NUMBERS}", "v", ""),
     "latin1 CHAR": (f"k CHAR(20) CHARACTER SET latin1 NOT NULL PRIMARY KEY, v CHAR(60), {_NUMBERS}", "v", ""),
     "two values": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(20), w VARCHAR(100), {_NUMBERS}", "v|w", ""),
+    "three values": (
+        "k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(20), w INT(5) UNSIGNED ZEROFILL, x TEXT CHARACTER SET latin1,"
+        f" {_NUMBERS}",
+        "v|w|x",
+        "",
+    ),
     "integer value": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, v BIGINT, {_NUMBERS}", "v", ""),
     "only a value": ("k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(1024) NOT NULL", "v", ""),
     "unique value and CHECK": (

@@ -10,7 +10,7 @@ from kvref.engine.mapping import Column, Kind
 from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import CachedRow
-from kvref.engine.values import shown_flags, to_bytes
+from kvref.engine.values import join_value, shown_flags
 from kvref.protocol.hits import SHOWN
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.statements import Statements, literal, written
@@ -120,7 +120,7 @@ class MappedTable:
         self.mapping = mapping
         self.identities = RowIdentities(mapping)
         self._sql = sql
-        key, value = mapping.key, mapping.values[0]
+        key, values = mapping.key, mapping.values
         self.version = version
         options = mapping.options.values()
         self.is_number = _is_number(key) and key.low <= 0  # a YEAR has other numbers of two digits
@@ -131,11 +131,12 @@ class MappedTable:
         self._takes_words = self.identities.known and (self.is_number or _shows_ascii(key))
         self.whole = (
             self._takes_words
-            and len(mapping.values) == 1
-            and (_shows_ascii(value) or _is_number(value))
+            and all(_shows_ascii(each) or _is_number(each) for each in values)
             and all(each is None or _is_number(each) for each in options)
         )
-        self._has_number = _is_number(value)
+        self._end = 1 + len(values)  # of the values among the cells
+        self._numbers = [place for place, each in enumerate(values) if _is_number(each)]
+        self._is_text = self._end == 2 and not self._numbers
         self.select = sql.select
         names = [each.name for each in sql.columns]
         self._flags, self._cas, self._expiry = [0 if each is None else names.index(each.name) for each in options]
@@ -160,8 +161,12 @@ class MappedTable:
         """Return the key of a row, as it is stored."""
         return int(cells[0] or b"") if self.is_number else cells[0]
 
-    def rows(self, found: Mapping[bytes, Cells]) -> dict[bytes, CachedRow]:
-        """Return rows from the cells that were found for simple words; only if `whole`."""
+    def rows(self, found: Mapping[bytes, Cells], separator: bytes) -> dict[bytes, CachedRow]:
+        """Return rows from the cells that were found for simple words; only if `whole`.
+
+        Args:
+            separator: between the values of a row.
+        """
         flags_at, cas_at, expiry_at = self._flags, self._cas, self._expiry  # 0: not mapped
         rows: dict[bytes, CachedRow] = {}
         for word, cells in found.items():
@@ -170,10 +175,10 @@ class MappedTable:
             flags = None if flag_bits is None or not flags_at else int(flag_bits)
             cas = None if number is None or not cas_at else int(number)
             expiry = None if time is None or not expiry_at else int(time)
-            values: tuple[Cell] | None = None
-            if self._has_number:
-                values = (int(data) if data else None,)
-                data = to_bytes(values[0])  # of ZEROFILL, SQL shows more digits
+            values: tuple[Cell, ...] | None = None
+            if not self._is_text:
+                values = self._values(cells)
+                data = join_value(values, separator)
             rows[word] = (
                 SHOWN % (word, shown_flags(flags) if flags else 0, len(data), data),
                 0,
@@ -183,6 +188,13 @@ class MappedTable:
                 values,
             )
         return rows
+
+    def _values(self, cells: Cells) -> tuple[Cell, ...]:
+        values: list[Cell] = [*cells[1 : self._end]]
+        for place in self._numbers:
+            if values[place] is not None:
+                values[place] = int(values[place])  # type: ignore[arg-type]  # of ZEROFILL, SQL shows more digits
+        return tuple(values)
 
     def among(self, words: Iterable[bytes]) -> str:
         """Return the condition of the rows of some simple words."""

@@ -304,7 +304,7 @@ class MySQLRows:
         return self._matched(words, [(self._identities.stored_key(cells[0]), cells) for cells in rows])
 
     def _shown(self, found: dict[bytes, Cells]) -> dict[bytes, CachedRow]:
-        rows = self._table.rows(found)
+        rows = self._table.rows(found, self._directory.separator)
         if rows:
             self._measure(max([len(row[HIT]) for row in rows.values()]))
         return rows
