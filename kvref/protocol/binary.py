@@ -13,8 +13,9 @@ from kvref.protocol.opcodes import HEADER_SIZE, NOOP, REQUEST, SETS, TOUCH, UNSU
 from kvref.protocol.rules import WireRules
 
 _REPLY: Final = struct.Struct(">BBHBxHI4sQ")
+_FOUND: Final = struct.Struct(">BBHBxHI4sQI")  # with flags behind the header
+_FLAGS_SIZE: Final = 4
 _MAGIC: Final = 0x81
-_UINT32: Final = struct.Struct(">I")
 _UINT64: Final = struct.Struct(">Q")
 
 OK: Final = 0x00
@@ -256,8 +257,22 @@ def miss_frame(frame: c.Frame) -> bytes:
 def item_frame(frame: c.Frame, item: r.Item) -> bytes:
     """Return the bytes of the reply to a get that has found an item."""
     key = item.word if frame.with_key else b""
-    data = b"" if frame.opcode == TOUCH else item.data
-    return reply_frame(frame, extras=_UINT32.pack(item.flags), key=key, data=data, cas=item.cas)
+    return found_frame(frame.opcode, frame.opaque, key, item.flags, item.data, item.cas)
+
+
+def found_frame(opcode: int, opaque: bytes, key: bytes, flags: int, data: bytes, cas: int) -> bytes:
+    """Return the bytes of the reply to a get that has found an item.
+
+    Args:
+        opcode, opaque: of the request.
+        key: as the reply has it, empty for most opcodes.
+        flags: 0 to 2^32-1.
+        cas: 0 to 2^64-1.
+    """
+    if opcode == TOUCH:
+        data = b""
+    length = _FLAGS_SIZE + len(key) + len(data)
+    return _FOUND.pack(_MAGIC, opcode, len(key), _FLAGS_SIZE, OK, length, opaque, cas, flags) + key + data
 
 
 def _line(command: c.Command, frame: c.Frame, reply: r.Line) -> bytes:

@@ -216,7 +216,7 @@ class Connection:
         planner = self._planner
         if planner is not None:
             fresh = planner.fresh(now)
-            if fresh and data[:4] == _GET and self._times is None and not self._slots.open:
+            if fresh and self._times is None and not self._slots.open and data.startswith(planner.gets):
                 reply = planner.hit(data)
                 if reply is not None:
                     self._write(reply, get=True)
@@ -233,7 +233,7 @@ class Connection:
             return
         if fresh:
             times = self._times
-            if times is not None and data[:4] == _GET and not self._slots.open:
+            if times is not None and not self._slots.open and data.startswith(planner.gets):
                 started = times.now()
                 reply = planner.hit(data)
                 if reply is not None:

@@ -62,6 +62,8 @@ class Planner(Planning):
         frames: plans the binary commands of the same connections.
     """
 
+    gets = b"get "
+
     def __init__(
         self,
         work: Work[KnownRows],
@@ -129,22 +131,31 @@ class Planner(Planning):
         return self._counter
 
     def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to a get of a known row that never expires, alone in input that begins so; else None.
+        """Return the reply to a get of a known row that is not expired, alone in input that begins so; else None.
 
         The shortest of the answers without a plan: it shows the rows that the scheduler reads and writes.
         """
         word = data[4:-2]
+        key = word
         row = self._rows.rows.get(word)
-        if row is None or row[EXPIRY] or data[-2:] != b"\r\n":
+        if row is None:
+            name = self._words.name
+            if not (name and word.startswith(name)) or len(word) > self._max_word:
+                return None
+            key = word[len(name) :]
+            row = self._rows.rows.get(key)
+        if row is None or data[-2:] != b"\r\n":
             return None
         counters = self._counters
         if counters.prefixes.counting or not self._source.live:
             return None
+        if row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time())):
+            return None
         counters.cmd_get += 1
         counters.get_hits += 1
         self._rows.hits += 1
-        self._accesses.fetched(word)  # at the time of the last tick: reading the clock takes longer than all else
-        return row[HIT] + END
+        self._accesses.fetched(key)  # at the time of the last tick: reading the clock takes longer than all else
+        return (row[HIT] if key is word else renamed(row[HIT], key, word)) + END
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
         """Plan or answer the commands at the beginning of the input; return how many bytes, and why no more."""
@@ -195,13 +206,26 @@ class Planner(Planning):
         last = words.pop()  # it may be cut off, or precede another command
         if last.endswith(b"\r\n") and next_at + MAX_BURST >= len(data):
             words.append(last[:-2])
-        known = self._rows.rows
-        hits = []
+        known, keys, name = self._rows.rows, words, self._words.name
+        hits: list[bytes] = []
         for word in words:
             row = known.get(word)
-            if row is None or row[EXPIRY]:
+            if row is None:
+                if not (name and word.startswith(name)) or len(word) > self._max_word:
+                    break
+                key = word[len(name) :]
+                row = known.get(key)
+                if row is None:
+                    break
+                if keys is words:
+                    keys = words[:]
+                keys[len(hits)] = key
+                hits.append(renamed(row[HIT], key, word) + END)
+            else:
+                hits.append(row[HIT] + END)
+            if row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time())):
+                hits.pop()
                 break
-            hits.append(row[HIT] + END)
         if not hits:
             return next_at
         size = sum(map(len, hits))
@@ -213,7 +237,7 @@ class Planner(Planning):
             out.names += [_GET] * len(hits)
         slots.size += size
         del words[len(hits) :]
-        self._direct += words
+        self._direct += keys[: len(hits)]
         return next_at + sum(map(len, words)) + len(hits) * len(b"get \r\n")
 
     def _get(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:

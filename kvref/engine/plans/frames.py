@@ -12,8 +12,9 @@ from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
-from kvref.protocol.binary import encode, item_frame, miss_frame
-from kvref.protocol.replies import Item, Number, Reply, Status
+from kvref.protocol.binary import encode, found_frame, miss_frame
+from kvref.protocol.hits import data_of
+from kvref.protocol.replies import Number, Reply, Status
 
 _STATUSES: Final = {status.value: status for status in Status}
 _TOP: Final = 1 << 64
@@ -38,8 +39,12 @@ class FrameReads:
 
     def shown(self, row: CachedRow, frame: c.Frame) -> bytes:
         """Return the reply to a request that has found a row."""
-        item = Item(frame.key, shown_flags(row[FLAGS]), self._bound.data(row), (row[CAS] or 0) % _TOP)
-        return item_frame(frame, item)
+        return self.found(row, frame.opcode, frame.opaque, frame.key if frame.with_key else b"")
+
+    @staticmethod
+    def found(row: CachedRow, opcode: int, opaque: bytes, key: bytes) -> bytes:
+        """Return what `shown` does to a request with this opcode and opaque; `key`: as the reply has it, or empty."""
+        return found_frame(opcode, opaque, key, shown_flags(row[FLAGS]), data_of(row[HIT]), (row[CAS] or 0) % _TOP)
 
 
 class FrameWrites(FrameReads):

@@ -35,6 +35,7 @@ class Words:
 
     Attributes:
         session: with the same rights and mapping.
+        name: in front of keys in words that name the mapping, empty until one was seen.
     """
 
     def __init__(self, session: Session, planned: type | UnionType = object) -> None:
@@ -43,7 +44,7 @@ class Words:
             self._session.start()  # a name binds nothing, also that of a first command
         self._planned = planned
         self._directory = session.shared.directory
-        self._name = b""  # in front of keys in words that name the mapping, once one was seen
+        self.name = b""
         self._generation = self._directory.generation
 
     def runs(self, command: c.Command) -> bool:
@@ -57,11 +58,11 @@ class Words:
         return self._directory.policies.of(command) is Policy.TABLE
 
     def key_of_bound(self, word: bytes) -> bytes | None:
-        name = self._name
+        name = self.name
         if not (name and word.startswith(name)):
             key = self._session.key_of_bound(word)
             if key is not None:
-                self._name = self._session.name_of_bound(word) or name
+                self.name = self._session.name_of_bound(word) or name
             return key
         # As `Session.key_of_bound` without a look at each part.
         return (word[len(name) :] or None) if self._directory.generation == self._generation else None

@@ -20,7 +20,6 @@ MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
 MAX_READ: Final = 2 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_VALUE: Final = 1 << 20  # bytes of a value
-MAX_NAMED: Final = 1 << 12  # words with the name of the mapping whose keys are kept
 # What a planner of a verb returns instead of the offset after the command.
 INCOMPLETE: Final = -1
 UNUSUAL: Final = -2
@@ -36,8 +35,13 @@ class Stop(Enum):
 
 
 class InputPlanner(Protocol):
-    """Plans the commands of a connection, see `kvref.server.planner.Planner`."""
+    """Plans the commands of a connection, see `kvref.server.planner.Planner`.
 
+    `gets`: what input begins with that `hit` may answer.
+    """
+
+    @property
+    def gets(self) -> bytes | tuple[bytes, ...]: ...
     @property
     def fresh(self) -> Callable[[float], bool]: ...
     def hit(self, data: bytes) -> bytes | None: ...
@@ -80,7 +84,7 @@ class Planning:
         self._direct: list[Event] = []  # keys of the hits among these gets
         self._lines = UsualWords(wire_rules)
         self._is_word = self._lines.word.fullmatch
-        self._named: dict[bytes, bytes] = {}  # keys, by the words that name this mapping
+        self._max_word = wire_rules.key_limit
         self._takes_all = self._lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 
     def _key(self, word: bytes, *, switches: bool = True) -> bytes | None:
@@ -91,14 +95,11 @@ class Planning:
 
     def _named_key(self, word: bytes) -> bytes | None:
         """Return the key in a word that names this mapping, None if it may be something else."""
-        key = self._named.get(word)
-        if key is None:
-            key = self._lines.key_after_name(word, self._words.key_of_bound)
-            if key is not None:
-                if len(self._named) >= MAX_NAMED:
-                    self._named.clear()
-                self._named[word] = key
-        return key
+        name = self._words.name
+        if not (name and word.startswith(name)):
+            return self._lines.key_after_name(word, self._words.key_of_bound)
+        key = word[len(name) :]
+        return key if len(word) <= self._max_word and self._is_word(key) else None
 
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         """Plan a command that may write."""

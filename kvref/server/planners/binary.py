@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -22,25 +23,31 @@ from kvref.storage.plans import KnownRows
 
 _SHAPE: Final = 12  # bytes of a header that decide what its frame is; the opaque and the cas number follow
 MAX_SHAPES: Final = 1 << 12
+MAX_BURST: Final = 8 << 10  # bytes of input whose gets are answered together
 _OPAQUE: Final = slice(12, 16)
 _GET: Final = c.Get([], with_cas=True)
 _NOOP: Final = c.Noop()
 
 
 class _Shape(NamedTuple):
-    """What frames with the same first bytes of their headers have in common; `size` is that of a frame in bytes.
+    """What frames with the same first bytes of their headers have in common.
 
-    `plan` plans one and returns a command that is measured alike, None if the frame is unusual.
+    plan: plans one and returns a command that is measured alike, None if the frame is unusual.
+    size: of a frame in bytes.
+    gets: it is a get.
     """
 
     plan: Callable[[_Shape, bytes, Slots], c.Command | None]
     size: int
     number: int
     form: Opcode
+    gets: bool
 
 
 class BinaryPlanner(Planning):
     """Plan binary commands of one mapping; `counting` returns the planner while prefixes of keys are counted."""
+
+    gets = tuple(bytes([REQUEST, number]) for number in ROWS[c.Get].binary)
 
     def __init__(
         self,
@@ -56,6 +63,7 @@ class BinaryPlanner(Planning):
         self.counting: Callable[[], BinaryPlanner] | None = None
         self._rules = wire_rules
         self._reads = FrameReads(work.bound)
+        self._is_expired = work.bound.rules.is_expired
         self._writes = FrameWrites(work.bound, verbs)
         self._shapes: dict[bytes, _Shape] = {}
         self._opcodes = self._bind(verbs)
@@ -79,8 +87,23 @@ class BinaryPlanner(Planning):
             if (form := binary_form(number, self._rules)) is not None
         }
 
-    def hit(self, _data: bytes) -> None:
-        """Return None, see `Planner.hit`."""
+    def hit(self, data: bytes) -> bytes | None:
+        """Return the reply to a get of a known row that is alone in input, else None; see `Planner.hit`."""
+        shape = self._shapes.get(data[:_SHAPE])
+        if shape is None or shape.size != len(data):
+            return None
+        word = data[HEADER_SIZE:]
+        row = self._rows.rows.get(word)
+        counters = self._counters
+        if row is None or counters.prefixes.counting or not self._source.live:
+            return None
+        if row[EXPIRY] and self._is_expired(row[EXPIRY], int(time.time())):
+            return None
+        counters.cmd_get += 1
+        counters.get_hits += 1
+        self._rows.hits += 1
+        self._accesses.fetched(word)
+        return self._reads.found(row, shape.number, data[_OPAQUE], word if shape.form.with_key else b"")
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
         """Plan the commands at the beginning of the input, see `Planner.take`."""
@@ -91,7 +114,8 @@ class BinaryPlanner(Planning):
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
-        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
+        at = self._burst(data, slots) if data.startswith(self.gets) and length <= MAX_BURST else 0
         work = self._work
         planned = len(work.plans)
         while at < length:
@@ -118,6 +142,35 @@ class BinaryPlanner(Planning):
                 slots.end_chunk()
         return at, stop
 
+    def _burst(self, data: bytes, slots: Slots) -> int:
+        """Answer gets of known rows at the beginning of input; return the offset after them."""
+        known, shapes, found = self._rows.rows, self._shapes, self._reads.found
+        hits: list[bytes] = []
+        words: list[bytes] = []
+        at, length = 0, len(data)
+        while at < length:
+            shape = shapes.get(data[at : at + _SHAPE])
+            if shape is None:
+                break
+            _, size, number, form, gets = shape
+            word = data[at + HEADER_SIZE : at + size]
+            row = known.get(word)
+            if row is None or row[EXPIRY] or not gets or at + size > length:
+                break
+            hits.append(found(row, number, data[at + _SHAPE : at + _SHAPE + 4], word if form.with_key else b""))
+            words.append(word)
+            at += size
+        size = sum(map(len, hits))
+        if size > MAX_BYTES:
+            return 0
+        out = slots.begin()
+        out.extend(hits)
+        if out.names is not None:
+            out.names += [timed_as(_GET)] * len(hits)
+        slots.size += size
+        self._direct += words
+        return at
+
     def _shape(self, data: bytes, at: int) -> _Shape | None:
         """Return what a frame is, None where it is unusual or must still come."""
         if len(data) < at + HEADER_SIZE:
@@ -132,7 +185,7 @@ class BinaryPlanner(Planning):
             return None
         if len(self._shapes) >= MAX_SHAPES:
             self._shapes.clear()
-        shape = _Shape(plan, HEADER_SIZE + header.body_length, header.opcode, form)
+        shape = _Shape(plan, HEADER_SIZE + header.body_length, header.opcode, form, header.opcode in ROWS[c.Get].binary)
         self._shapes[data[at : at + _SHAPE]] = shape
         return shape
 
@@ -142,24 +195,22 @@ class BinaryPlanner(Planning):
 
     def _get(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:
         word = data[HEADER_SIZE:]
-        frame = c.Frame(shape.number, data[_OPAQUE], word, shape.form.quiet, shape.form.with_key)
-        key = word
         row = self._rows.rows.get(word)
+        key = word if row is not None or word in self._rows.missing else self._key(word)
+        if key is None:
+            return None
         if row is None:
-            if word in self._rows.missing:
-                self._misses += 1
-                slots.reply(miss_frame(frame))
-                return _GET
-            named = self._key(word)
-            if named is None:
-                return None
-            key = named
             row = self._rows.rows.get(key)
-        if row is None or row[EXPIRY]:
-            self._plan_read(self._reads.get, key, c.Get([word], with_cas=True, frame=frame), slots)
+        if row is not None and not (row[EXPIRY] and self._is_expired(row[EXPIRY], int(time.time()))):
+            self._direct.append(key)
+            slots.reply(self._reads.found(row, shape.number, data[_OPAQUE], word if shape.form.with_key else b""))
             return _GET
-        self._direct.append(key)
-        slots.reply(self._reads.shown(row, frame))
+        frame = c.Frame(shape.number, data[_OPAQUE], word, shape.form.quiet, shape.form.with_key)
+        if row is None and word in self._rows.missing:
+            self._misses += 1
+            slots.reply(miss_frame(frame))
+            return _GET
+        self._plan_read(self._reads.get, key, c.Get([word], with_cas=True, frame=frame), slots)
         return _GET
 
     def _write(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:

@@ -64,6 +64,8 @@ class WordsWithoutMapping:
         self.session = words.session
         self.runs, self.leads_to_table = words.runs, words.leads_to_table
 
+    name = b""
+
     def key_of_bound(self, _word: bytes) -> None:
         """Return None: what names a mapping is for the parser."""
 

@@ -120,7 +120,7 @@ class LinePlanner:
         self._line = line
         self._scheduler = scheduler
         self._isolation = isolation
-        self.fresh = planner.fresh
+        self.fresh, self.gets = planner.fresh, planner.gets
 
     @property
     def frames(self) -> InputPlanner:

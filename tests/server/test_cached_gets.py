@@ -1,0 +1,143 @@
+"""Gets of cached rows, alone and in one packet: with the name of the mapping, with a time, and in binary."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import struct
+from pathlib import Path
+
+import pytest
+from server.in_process import Client, InProcess
+
+from kvref import collations
+
+GET, GETK = 0x00, 0x0C
+EXPIRES_SOON = b"set soon 0 1 1\r\ns\r\n"
+SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
+NAMED = b"get @@aaa.a\r\n"
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> InProcess:
+    return InProcess(tmp_path / "file")
+
+
+async def filled(client: Client) -> None:
+    """Store rows, and get each twice: then they are cached."""
+    assert await client.ask(b"set a 0 0 1\r\n1\r\nset b 0 0 1\r\n2\r\n", 2) == b"STORED\r\n" * 2
+    for _ in range(2):
+        await client.ask(b"get a\r\nget b\r\n", 6)
+
+
+def frame(opcode: int, key: bytes, opaque: int) -> bytes:
+    return struct.pack(">BBHIIIQ", 0x80, opcode, len(key), 0, len(key), opaque, 0) + key
+
+
+def hit(opcode: int, key: bytes, opaque: int, data: bytes, cas: int) -> bytes:
+    size = 4 + len(key) + len(data)
+    return struct.pack(">BBHBBHIIQI", 0x81, opcode, len(key), 4, 0, 0, size, opaque, cas, 0) + key + data
+
+
+def cas_of(process: InProcess, key: str) -> int:
+    connection = sqlite3.connect(process.store.path)
+    collations.register(connection)
+    [(number,)] = connection.execute("SELECT c4 FROM demo_test WHERE c1 = ?", (key,)).fetchall()
+    connection.close()
+    return int(number)
+
+
+@pytest.mark.parametrize("sticky", [True, False])
+def test_gets_that_name_the_mapping_show_their_words_alone_and_in_one_packet(process: InProcess, sticky: bool) -> None:
+    process.server.shared.sticky_mapping = sticky
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await filled(client)
+            for _ in range(3):
+                assert await client.ask(NAMED, 3) == SHOWN % (b"@@aaa.a", b"1")
+            assert await client.ask(NAMED + b"get b\r\nget @@aaa.b\r\nget a\r\n" + NAMED, 15) == (
+                SHOWN % (b"@@aaa.a", b"1")
+                + SHOWN % (b"b", b"2")
+                + SHOWN % (b"@@aaa.b", b"2")
+                + SHOWN % (b"a", b"1")
+                + SHOWN % (b"@@aaa.a", b"1")
+            )
+            # A write of the row is shown at once, whatever word it is named by.
+            shown = SHOWN % (b"@@aaa.a", b"3")
+            assert await client.ask(b"set a 0 0 1\r\n3\r\n" + NAMED * 2, 7) == b"STORED\r\n" + shown * 2
+            # These gets are accesses of the row's key, which is cached by its set.
+            for times in (0, 2):
+                assert await client.ask(b"set a 0 0 1\r\n3\r\n") == b"STORED\r\n"
+                if times:
+                    assert await client.ask(NAMED * times, 3 * times) == shown * times
+                assert await client.ask(b"mg a h\r\n") == b"HD h%d\r\n" % (times > 0)
+
+    asyncio.run(play())
+
+
+def test_a_named_word_longer_than_a_key_may_be_is_rejected_although_its_key_is_cached(tmp_path: Path) -> None:
+    key = b"k" * 28
+    name = b"@@aaa."
+    process = InProcess(tmp_path / "file", "kvref", "key_size_max=32")
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            assert await client.ask(b"set " + key + b" 0 0 1\r\n1\r\n") == b"STORED\r\n"
+            for _ in range(2):
+                await client.ask(b"get " + key + b"\r\n", 3)
+                await client.ask(b"get " + name + b"k\r\n")
+            assert (await client.ask(b"get " + name + key + b"\r\n")).startswith(b"CLIENT_ERROR")
+            known = b"get " + name + b"a\r\n"
+            await client.ask(b"set a 0 0 1\r\n1\r\n" + known, 4)
+            rejected = await client.ask(known + b"get " + name + key + b"\r\n", 4)
+            assert rejected.startswith(SHOWN % (b"@@aaa.a", b"1") + b"CLIENT_ERROR")
+
+    asyncio.run(play())
+
+
+def test_cached_rows_are_shown_until_their_time_is_over_alone_and_in_one_packet(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await filled(client)
+            soon = b"get soon\r\n"
+            assert await client.ask(EXPIRES_SOON + soon + b"get soon a\r\n", 9) == (
+                b"STORED\r\n" + SHOWN % (b"soon", b"s") + (SHOWN % (b"soon", b"s"))[:-5] + SHOWN % (b"a", b"1")
+            )
+            await client.ask(soon * 2, 6)
+            await asyncio.sleep(2.1)
+            assert await client.ask(soon, 1) == b"END\r\n"
+            assert await client.ask(b"get a\r\n" + soon + b"get b\r\n" + soon, 8) == (
+                SHOWN % (b"a", b"1") + b"END\r\n" + SHOWN % (b"b", b"2") + b"END\r\n"
+            )
+
+    asyncio.run(play())
+
+
+def test_binary_gets_of_cached_rows_are_answered_alone_in_one_packet_and_in_parts(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(2) as (text, binary):
+            await filled(text)
+            first, second = cas_of(process, "a"), cas_of(process, "b")
+            for _ in range(3):
+                await binary.send(frame(GET, b"a", 7))
+                assert await binary.get(29) == hit(GET, b"", 7, b"1", first)
+            # The last byte of the last frame comes later: until then its key seems to be `a`.
+            await text.ask(b"set ab 0 0 1\r\n9\r\n")
+            for _ in range(2):
+                await text.ask(b"get ab\r\n", 3)
+            third = cas_of(process, "ab")
+            packet = frame(GET, b"ab", 1) + frame(GETK, b"b", 2) + frame(GET, b"ab", 3)
+            await binary.send(packet)
+            assert len(await binary.get(88)) == 88
+            await binary.send(packet[:-1])
+            replies = hit(GET, b"", 1, b"9", third) + hit(GETK, b"b", 2, b"2", second)
+            assert await binary.get(len(replies)) == replies
+            await binary.send(packet[-1:])
+            assert await binary.get(29) == hit(GET, b"", 3, b"9", third)
+            miss = struct.pack(">BBHIIIQ", 0x81, GETK, 4, 1, 4, 4, 0) + b"none"
+            await binary.send(frame(GET, b"a", 3) + frame(GETK, b"none", 4) + frame(GET, b"b", 5))
+            replies = hit(GET, b"", 3, b"1", first) + miss + hit(GET, b"", 5, b"2", second)
+            assert await binary.get(len(replies)) == replies
+
+    asyncio.run(play())
