@@ -425,3 +425,12 @@ def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path:
                 replies += [peer.exchange_frames([(*each, b"", b"") for each in batch], 0) for batch in batches]
             response.append((replies, peer.counters()))
     assert response[0] == response[1]
+
+
+@pytest.mark.parametrize("program", [STEPS, "kvref"])
+def test_an_mg_that_sets_a_time_and_shows_accesses_counts_as_one_itself(tmp_path: Path, program: str) -> None:
+    with serving(_prepared(tmp_path / "file"), program=program) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.run("UPDATE demo_test SET c2 = 'by SQL' WHERE c1 = 'AA'")
+        assert peer.ask(0, b"mg AA h T1900000000\r\nmg AA h\r\n").startswith(b"HD h0\r\nHD h1\r\n")
+        assert b" fetch=yes " in peer.ask(0, b"mg AA h T1900000001\r\nme AA\r\n")

@@ -89,14 +89,18 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
                 )
     if command.exptime is not None and found is not None:
         session.defer_count(session.shared.counters.touched, command.word, hit=True)
-        touched = yield from _touch(session, found, command.exptime, now)
+        touched = yield from _retimed(session, found, command.exptime, now)
     else:
         missing = found is None
         session.defer_count(session.shared.counters.got, command.word, hits=not missing, misses=missing)
         if found is None:
             return r.Meta(MetaCode.MISSED)
         touched = found
-    return answer(session, session.shared.marks, command, found, touched, now, created=created)
+    marks = session.shared.marks
+    reply = answer(session, marks, command, found, touched, now, created=created)
+    if touched is not found:
+        marks.changed(found.mapping, found.at[1], now, Change.MARKED)  # the reply shows accesses to the item before
+    return reply
 
 
 def answer(
@@ -311,6 +315,10 @@ def _find(
 
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
+    return (yield from _retimed(session, found, exptime, now))
+
+
+def _retimed(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
     if found.row is None:
         entry = dispatch.touch(session, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
