@@ -28,7 +28,9 @@ class Change(Enum):
     MARKED = "marked"  # with another cas number or expiry time; which is not an access
 
 
-Event = bytes | tuple[bytes, Change] | float
+# The key of an item that was returned; with what another command did to it; with the content of the item whose accesses
+# a command has shown; or the UNIX time of what follows.
+Event = bytes | tuple[bytes, Change | int] | float
 
 
 class ItemAccess(NamedTuple):
@@ -112,10 +114,20 @@ def identity_of(key: Column) -> Callable[[bytes], Hashable]:
     return identity
 
 
+def shown(access: ItemAccess, content: int) -> ItemAccess:
+    """Return what is known of an item that has a content now: if it had another one, SQL has written it."""
+    of_another = access.content is not None and access.content != content
+    return ItemAccess(access.time, hit=access.hit and not of_another, content=content)
+
+
 def replay(
     events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], ItemAccess]
 ) -> dict[Hashable, ItemAccess]:
-    """Return what is known of the items of a log after its events, by the identity of their keys."""
+    """Return what is known of the items of a log after its events, by the identity of their keys.
+
+    Args:
+        known: returns what was known of an item before.
+    """
     items: dict[Hashable, ItemAccess] = {}
     now = 0
     for event in events:
@@ -126,8 +138,10 @@ def replay(
         elif isinstance(event, tuple):
             word, change = event
             key = identity(word)
-            time, hit, _ = items.get(key) or known(key)
-            if change is Change.STORED:
+            time, hit, _ = access = items.get(key) or known(key)
+            if isinstance(change, int):
+                items[key] = shown(access, change)
+            elif change is Change.STORED:
                 items[key] = ItemAccess(now)
             elif change is Change.OVERWRITTEN or (change is Change.TOUCHED and hit):
                 items[key] = ItemAccess(now or time, hit)

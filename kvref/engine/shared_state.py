@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from kvref.engine.access_log import UNKNOWN, AccessLog, Change, ItemAccess, identity_of, replay
+from kvref.engine.access_log import UNKNOWN, AccessLog, Change, Event, ItemAccess, identity_of, replay, shown
 from kvref.engine.cache.memory import Entry
 from kvref.engine.mapping import Mapping
 from kvref.protocol import commands as c
@@ -121,22 +121,23 @@ class Marks:
         log.at(now)
         log.changed(key, change)
 
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
+    def access(self, mapping: Mapping, key: bytes, entry: Entry, pending: Sequence[Event] = ()) -> ItemAccess:
         """Return what is known of the accesses to an item.
 
         Args:
             entry: the item: if it has another content than when this was last called, and no command has written it,
                 SQL has.
+            pending: events that no log has yet; if there are any, the caller adds that the item was shown.
         """
         self.request()
         at = self._item_of(mapping, key)
         with self.exclusive():
             self._settle(at[0])
-            access, content = self._access(at), content_of(entry)
-            if access.content is not None and access.content != content:
-                access = ItemAccess(access.time)
-            if access.content is None:
-                access = access._replace(content=content)
+            before = self._access(at)
+            if pending:
+                before = replay(pending, self._logs[at[0]][0], self._known(at[0])).get(at[1], before)
+            access = shown(before, content_of(entry))
+            if not pending and access != before:
                 self._store_access(at, access)
         return access
 
@@ -163,8 +164,11 @@ class Marks:
 
     def _settle(self, source: _Source) -> None:
         identity, log = self._logs[source]
-        for key, access in replay(log.take(), identity, lambda key: self._access((source, key))).items():
+        for key, access in replay(log.take(), identity, self._known(source)).items():
             self._store_access((source, key), access)
+
+    def _known(self, source: _Source) -> Callable[[Hashable], ItemAccess]:
+        return lambda key: self._access((source, key))
 
     def _access(self, at: _Item) -> ItemAccess:
         return self._accesses.get(at, UNKNOWN)

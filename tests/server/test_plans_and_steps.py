@@ -434,3 +434,13 @@ def test_an_mg_that_sets_a_time_and_shows_accesses_counts_as_one_itself(tmp_path
         peer.run("UPDATE demo_test SET c2 = 'by SQL' WHERE c1 = 'AA'")
         assert peer.ask(0, b"mg AA h T1900000000\r\nmg AA h\r\n").startswith(b"HD h0\r\nHD h1\r\n")
         assert b" fetch=yes " in peer.ask(0, b"mg AA h T1900000001\r\nme AA\r\n")
+
+
+@pytest.mark.parametrize("program", [STEPS, "kvref"])
+def test_what_sql_writes_after_a_group_has_shown_accesses_is_another_item(tmp_path: Path, program: str) -> None:
+    with serving(_prepared(tmp_path / "file"), program=program) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"get AA\r\n")
+        assert b"HD h0\r\n" in peer.ask(0, b"set AA 0 0 1\r\n1\r\nmg AA h\r\n")
+        peer.run("UPDATE demo_test SET c2 = 'by SQL' WHERE c1 = 'AA'")
+        assert b"HD h0\r\n" in peer.ask(0, b"mg AA h\r\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kvref.engine.access_log import Change, ItemAccess, identity_of, replay
+from kvref.engine.access_log import Change, ItemAccess
 from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
 from kvref.engine.mapping import Mapping
@@ -19,7 +19,7 @@ from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, CachedRow, Decision
 from kvref.engine.plans.store import Stored
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
-from kvref.engine.shared_state import Mark
+from kvref.engine.shared_state import Mark, content_of
 from kvref.engine.values import shown_flags
 from kvref.engine.verbs import meta
 from kvref.engine.verbs.retrieve import requested_time
@@ -40,7 +40,6 @@ class GroupMarks:
         self._bound = bound
         self._marks = bound.session.shared.marks
         self.exclusive, self.of = self._marks.exclusive, self._marks.of
-        self._identity = identity_of(bound.mapping.key)
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
         self._bound.undo.append(self._marks.saved(mapping, key))
@@ -58,10 +57,11 @@ class GroupMarks:
 
     def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess:
         """See `Marks.access`: what was noted before, and what the commands of the group have noted."""
-        access = self._marks.access(mapping, key, entry)
-        if self._bound.events:
-            events = replay([float(self._bound.now), *self._bound.events], self._identity, lambda _: access)
-            return events.get(self._identity(key), access)
+        events = self._bound.events
+        if not events:
+            return self._marks.access(mapping, key, entry)
+        access = self._marks.access(mapping, key, entry, [float(self._bound.now), *events])
+        events.append((key, content_of(entry)))
         return access
 
 
@@ -119,9 +119,10 @@ class MetaWrites(MetaReads):
         if command.exptime is None or found is None:
             return encode(command, self._shown(command, found, created=created)), new, parameters
         bound.counted.append(gets.TOUCHED)
-        retimed, renewal = self._retimed(row, word, command.exptime)
+        retimed, renewal = self._retimed(row, command.exptime)
         touched = found if retimed is None else self._found(retimed, word)
         reply = meta.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
+        bound.events.append((word, Change.MARKED))  # the reply shows accesses to the item before
         if retimed is not None:
             new, parameters = retimed, renewal if parameters is None else (*parameters[:-1], retimed[EXPIRY])
         return encode(command, reply), new, parameters
@@ -160,7 +161,7 @@ class MetaWrites(MetaReads):
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
         meta.check_markable(mapping)
         if command.exptime is not None:
-            retimed, _ = self._retimed(row, word, command.exptime)
+            retimed, _ = self._retimed(row, command.exptime)
             row = retimed or row
         hit, rowid, flags, _, expiry, cells = row
         new = hit, rowid, flags, bound.next_cas(), expiry, cells
@@ -185,7 +186,8 @@ class MetaWrites(MetaReads):
         if shows_times and not bound.is_missing(new):
             found = touched = self._found(new, word)
             if command.exptime is not None:
-                retimed, _ = self._retimed(new, word, command.exptime)
+                retimed, _ = self._retimed(new, command.exptime)
+                bound.events.append((word, Change.MARKED))
                 if retimed is not None:
                     assert parameters is not None, "a sum is written"
                     new, parameters = retimed, (*parameters[:-1], retimed[EXPIRY])
@@ -204,8 +206,7 @@ class MetaWrites(MetaReads):
             self._bound.counted.append(tuple(counted(record, removed.reply, missing_counted=False)))
             raise
 
-    def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[CachedRow | None, Renewal | None]:
+    def _retimed(self, row: CachedRow, exptime: int) -> tuple[CachedRow | None, Renewal | None]:
         """Return a row with another time and what is written, see `gets.renewed`."""
         bound = self._bound
-        bound.events.append((word, Change.MARKED))
         return gets.renewed(bound, row, requested_time(bound.session, bound.mapping, exptime, bound.now))
