@@ -163,13 +163,13 @@ def reads_bodies_of_unknown_opcodes() -> None:
 @breaks("KV-BINSTORE-003")
 def narrows_flags() -> None:
     """A get shows flags without their highest bit."""
-    item_frame = binary.item_frame
+    found_frame = binary.found_frame
 
-    def narrow(frame: Any, item: r.Item) -> bytes:
-        return item_frame(frame, replace(item, flags=item.flags & 0x7FFFFFFF))
+    def narrow(opcode: int, opaque: bytes, key: bytes, flags: int, *rest: Any) -> bytes:
+        return found_frame(opcode, opaque, key, flags & 0x7FFFFFFF, *rest)
 
     for module in (binary, frames):
-        put(module, "item_frame", narrow)
+        put(module, "found_frame", narrow)
 
 
 @breaks("KV-BINFRAME-022")
