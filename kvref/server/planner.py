@@ -8,7 +8,6 @@ path.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -44,7 +43,6 @@ MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with tur
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 MAX_BURST: Final = 2 << 10  # bytes of consecutive gets that are answered together
-_GET: Final = TIMED_VERBS[b"get"]
 _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
 _INCOMPLETE: Final = INCOMPLETE
 _UNUSUAL: Final = UNUSUAL
@@ -149,7 +147,7 @@ class Planner(Planning):
         counters = self._counters
         if counters.prefixes.counting or not self._source.live:
             return None
-        if row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time())):
+        if row[EXPIRY] and self._is_over(row[EXPIRY]):
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
@@ -223,21 +221,12 @@ class Planner(Planning):
                 hits.append(renamed(row[HIT], key, word) + END)
             else:
                 hits.append(row[HIT] + END)
-            if row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time())):
+            if row[EXPIRY] and self._is_over(row[EXPIRY]):
                 hits.pop()
                 break
-        if not hits:
+        if not hits or not self._reply_hits(hits, keys, b"get", slots):
             return next_at
-        size = sum(map(len, hits))
-        if size > MAX_BYTES:
-            return next_at
-        out = slots.begin()
-        out.extend(hits)
-        if out.names is not None:
-            out.names += [_GET] * len(hits)
-        slots.size += size
         del words[len(hits) :]
-        self._direct += keys[: len(hits)]
         return next_at + sum(map(len, words)) + len(hits) * len(b"get \r\n")
 
     def _get(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:
@@ -257,7 +246,7 @@ class Planner(Planning):
                     return _UNUSUAL
                 key = named
                 row = self._rows.rows.get(key)
-        if row is None or (row[EXPIRY] and self._bound.rules.is_expired(row[EXPIRY], int(time.time()))):
+        if row is None or (row[EXPIRY] and self._is_over(row[EXPIRY])):
             self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return next_at
         self._direct.append(key)

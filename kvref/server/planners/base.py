@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from kvref.engine.access_log import Event
 from kvref.engine.plans.words import Words
+from kvref.protocol.command_table import TIMED_VERBS
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.usual_words import UsualWords
 from kvref.server.scheduler import Work
@@ -100,6 +101,28 @@ class Planning:
             return self._lines.key_after_name(word, self._words.key_of_bound)
         key = word[len(name) :]
         return key if len(word) <= self._max_word and self._is_word(key) else None
+
+    def _is_over(self, expiry: int) -> bool:
+        """Return whether an expiry, which is not 0, is over now."""
+        return self._work.bound.rules.is_expired(expiry, int(time.time()))
+
+    def _reply_hits(self, hits: list[bytes], keys: list[bytes], verb: bytes, slots: Slots) -> bool:
+        """Fill the next places with the hits of consecutive gets; return False if they are too long for one turn.
+
+        Args:
+            keys: of the rows; further ones are left out.
+            verb: under which they are measured.
+        """
+        size = sum(map(len, hits))
+        if size > MAX_BYTES:
+            return False
+        out = slots.begin()
+        out.extend(hits)
+        if out.names is not None:
+            out.names += [TIMED_VERBS[verb]] * len(hits)
+        slots.size += size
+        self._direct += keys[: len(hits)]
+        return True
 
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         """Plan a command that may write."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -63,7 +62,6 @@ class BinaryPlanner(Planning):
         self.counting: Callable[[], BinaryPlanner] | None = None
         self._rules = wire_rules
         self._reads = FrameReads(work.bound)
-        self._is_expired = work.bound.rules.is_expired
         self._writes = FrameWrites(work.bound, verbs)
         self._shapes: dict[bytes, _Shape] = {}
         self._opcodes = self._bind(verbs)
@@ -97,7 +95,7 @@ class BinaryPlanner(Planning):
         counters = self._counters
         if row is None or counters.prefixes.counting or not self._source.live:
             return None
-        if row[EXPIRY] and self._is_expired(row[EXPIRY], int(time.time())):
+        if row[EXPIRY] and self._is_over(row[EXPIRY]):
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
@@ -160,16 +158,7 @@ class BinaryPlanner(Planning):
             hits.append(found(row, number, data[at + _SHAPE : at + _SHAPE + 4], word if form.with_key else b""))
             words.append(word)
             at += size
-        size = sum(map(len, hits))
-        if size > MAX_BYTES:
-            return 0
-        out = slots.begin()
-        out.extend(hits)
-        if out.names is not None:
-            out.names += [timed_as(_GET)] * len(hits)
-        slots.size += size
-        self._direct += words
-        return at
+        return at if self._reply_hits(hits, words, b"get", slots) else 0
 
     def _shape(self, data: bytes, at: int) -> _Shape | None:
         """Return what a frame is, None where it is unusual or must still come."""
@@ -201,7 +190,7 @@ class BinaryPlanner(Planning):
             return None
         if row is None:
             row = self._rows.rows.get(key)
-        if row is not None and not (row[EXPIRY] and self._is_expired(row[EXPIRY], int(time.time()))):
+        if row is not None and not (row[EXPIRY] and self._is_over(row[EXPIRY])):
             self._direct.append(key)
             slots.reply(self._reads.found(row, shape.number, data[_OPAQUE], word if shape.form.with_key else b""))
             return _GET

@@ -60,11 +60,11 @@ class CountingWork:
 class WordsWithoutMapping:
     """Words without the name of a mapping: the prefix of such a word is that of the whole word."""
 
+    name = b""
+
     def __init__(self, words: Words) -> None:
         self.session = words.session
         self.runs, self.leads_to_table = words.runs, words.leads_to_table
-
-    name = b""
 
     def key_of_bound(self, _word: bytes) -> None:
         """Return None: what names a mapping is for the parser."""
