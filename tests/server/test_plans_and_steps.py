@@ -429,6 +429,7 @@ def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path:
 
 @pytest.mark.parametrize("program", [STEPS, "kvref"])
 def test_an_mg_that_sets_a_time_and_shows_accesses_counts_as_one_itself(tmp_path: Path, program: str) -> None:
+    """KV-MG-022."""
     with serving(_prepared(tmp_path / "file"), program=program) as served, ExitStack() as stack:
         peer = _Peer(served, stack)
         peer.run("UPDATE demo_test SET c2 = 'by SQL' WHERE c1 = 'AA'")
@@ -438,6 +439,7 @@ def test_an_mg_that_sets_a_time_and_shows_accesses_counts_as_one_itself(tmp_path
 
 @pytest.mark.parametrize("program", [STEPS, "kvref"])
 def test_what_sql_writes_after_a_group_has_shown_accesses_is_another_item(tmp_path: Path, program: str) -> None:
+    """KV-MG-022: SQL has stored the item, and no command has read that."""
     with serving(_prepared(tmp_path / "file"), program=program) as served, ExitStack() as stack:
         peer = _Peer(served, stack)
         peer.ask(0, b"get AA\r\n")
