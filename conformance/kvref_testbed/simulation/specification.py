@@ -265,27 +265,37 @@ def _wrote(operation: Operation) -> bool:
 def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, faults: bool) -> set[Operation]:
     """Return the acknowledged writes that are known to be committed before the end.
 
-    Why the commit of an idle batch has failed is the next reply: where the disk fails, there may be none.
+    A batch that is idle for the interval of the background commit may be committed, and the writes after it are
+    another batch then; whether the disk has it is known later, with those. Why the commit of an idle batch has failed
+    is the next reply: where the disk fails, there may be none.
     """
     size = plan.settings["daemon_memcached_w_batch_size"]
     idle = _idle(plan) + 2 * sum(map(sum, plan.syncs)) + sum(each.seconds for each in plan.writers)
-    committed = set()
+    committed: set[Operation] = set()
     for client in {each.client for each in operations}:
         own = [each for each in operations if each.client == client]
         batch: list[Operation] = []  # acknowledged since it is not known to be committed or lost
+        before: list[Operation] = []  # the same, and maybe of a batch before that one
         for number, each in enumerate(own):
+            last = own[number - 1].returned if number else None
+            if last is not None and each.called - last >= plan.settings["innodb_api_bk_commit_interval"]:
+                before += batch
+                batch.clear()
             if each.refused:
                 batch.clear()
+                before.clear()
             if each.refused or each.returned is None or not _wrote(each):
                 continue
             batch.append(each)
             later = own[number + 1].called if number + 1 < len(own) else end
             if later - each.returned > idle and not faults:
-                committed.update(batch)
+                committed.update(before, batch)
+                before.clear()
                 batch.clear()
             elif len(batch) == size:
                 # One of them was the last of a full batch: at least the first is committed.
-                committed.add(batch.pop(0))
+                committed.update(before, [batch.pop(0)])
+                before.clear()
     return committed
 
 
