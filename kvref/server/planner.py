@@ -163,7 +163,8 @@ class Planner(Planning):
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
         stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
-        at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
+        bursts = slots.direct and data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY]
+        at = self._burst(data, 0, slots) if bursts else 0
         planners, work, line_limit = self._planners, self._work, self._wire_rules.line_limit
         planned = len(work.plans)
         while at < length:
@@ -236,7 +237,7 @@ class Planner(Planning):
         row = self._rows.rows.get(word)
         key = word
         if row is None:
-            if word in self._rows.missing:
+            if word in self._rows.missing and slots.direct:
                 self._misses += 1
                 slots.reply(END)
                 return next_at
@@ -246,7 +247,7 @@ class Planner(Planning):
                     return _UNUSUAL
                 key = named
                 row = self._rows.rows.get(key)
-        if row is None or (row[EXPIRY] and self._is_over(row[EXPIRY])):
+        if row is None or not slots.direct or (row[EXPIRY] and self._is_over(row[EXPIRY])):
             self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return next_at
         self._direct.append(key)
@@ -270,7 +271,7 @@ class Planner(Planning):
                 hits.append(row[HIT])
                 found.append(word)
         else:
-            if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
+            if slots.direct and words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
                 self._misses += len(sought) - len(hits)
                 self._further += 0 if self._counts_each_key else len(sought) - 1
                 self._direct += found

@@ -74,7 +74,8 @@ def may_begin(*, writes: bool, running: int, running_write: bool, waits: bool) -
     planned, or that are for another mapping, wait for all before them.
 
     * Behind a command that `waits` for a lock or for another writer, all wait: a connection reads what it has written.
-    * Gets pass gets: none changes what another one shows.
+    * Gets pass gets: none changes what another one shows. But a get that needs no plan does not pass one that waits
+      (`Slots.direct`): what it shows is older than what the other one is to show.
     * Writes go along with writes: they are carried out in their order in one transaction.
     * A get waits for writes, whose rows it must show, and a write for gets, which must show no later state.
     """

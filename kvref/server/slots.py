@@ -105,11 +105,14 @@ class Slots:
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
+        direct: a get may be answered without a plan: none before it waits, which may show a later state of its row.
         waiting: lists that cannot leave yet, or wait for those before them, in order.
         background: what a scheduler that carries out groups in the background notes of the connection.
     """
 
-    __slots__ = ("awaited", "background", "current", "open", "owner", "planned", "reads", "size", "waiting")
+    __slots__ = (
+        "awaited", "background", "current", "direct", "open", "owner", "planned", "reads", "size", "waiting",
+    )  # fmt: skip
 
     def __init__(self, owner: SlotOwner) -> None:
         self.owner = owner
@@ -120,6 +123,7 @@ class Slots:
         self.awaited: Awaited | None = None
         self.background: Any = None
         self.size = self.reads = 0
+        self.direct = True
 
     @property
     def full(self) -> bool:
@@ -168,6 +172,7 @@ class Slots:
             current.owner = self.owner
             self.open = True
             self.size = self.reads = 0
+            self.direct = not (self.waiting and self.undecided)
         return current
 
     def end_chunk(self) -> None:

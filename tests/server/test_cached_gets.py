@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,23 @@ def frame(opcode: int, key: bytes, opaque: int) -> bytes:
 def hit(opcode: int, key: bytes, opaque: int, data: bytes, cas: int) -> bytes:
     size = 4 + len(key) + len(data)
     return struct.pack(">BBHBBHIIQI", 0x81, opcode, len(key), 4, 0, 0, size, opaque, cas, 0) + key + data
+
+
+def gatq(key: bytes, opaque: int) -> bytes:
+    return struct.pack(">BBHBBHIIQI", 0x80, 0x1E, len(key), 4, 0, 0, 4 + len(key), opaque, 0, 0) + key
+
+
+@contextmanager
+def program_writes(process: InProcess) -> Iterator[None]:
+    """Hold the write lock for the block, and change a row and add another one at its end."""
+    program = sqlite3.connect(process.store.path, isolation_level=None)
+    collations.register(program)
+    program.execute("BEGIN IMMEDIATE")
+    yield
+    program.execute("UPDATE demo_test SET c2 = '3' WHERE c1 = 'a'")
+    program.execute("INSERT INTO demo_test VALUES ('new', '4', 0, 90000, 0)")
+    program.execute("COMMIT")
+    program.close()
 
 
 def cas_of(process: InProcess, key: str) -> int:
@@ -113,6 +132,62 @@ def test_cached_rows_are_shown_until_their_time_is_over_alone_and_in_one_packet(
             assert await client.ask(b"get a\r\n" + soon + b"get b\r\n" + soon, 8) == (
                 SHOWN % (b"a", b"1") + b"END\r\n" + SHOWN % (b"b", b"2") + b"END\r\n"
             )
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "shown"),
+    [
+        (b"gets a b", b"get a\r\n", b"VALUE a 0 1\r\n3\r\nEND\r\n"),
+        (b"gets a new", b"get new a\r\n", b"VALUE new 0 1\r\n4\r\nVALUE a 0 1\r\n3\r\nEND\r\n"),
+        (b"gets a new", b"get new\r\n", b"VALUE new 0 1\r\n4\r\nEND\r\n"),
+        (b"gets a b", b"mg a v\r\n", b"VA 1\r\n3\r\n"),
+        (b"mg a h v", b"mg a v\r\n", b"VA 1\r\n3\r\n"),
+        (b"mg a h v", b"get a\r\nget a\r\n", b"VALUE a 0 1\r\n3\r\nEND\r\n" * 2),
+    ],
+)
+@pytest.mark.parametrize("packets", [1, 2])
+def test_a_get_of_a_cached_row_shows_no_earlier_state_than_one_before_it_that_waits(
+    process: InProcess, first: bytes, later: bytes, shown: bytes, packets: int
+) -> None:
+    waiting = first + b"\r\nset b 0 0 1\r\n1\r\n"
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await filled(client)
+            assert await client.ask(b"get new\r\nget new\r\n", 2) == b"END\r\n" * 2
+            with program_writes(process):
+                if packets == 1:
+                    await client.deliver(first + b"\r\n" + later + b"set b 0 0 1\r\n1\r\n")
+                else:
+                    await client.deliver(waiting)
+                    await client.deliver(later)
+                await client.nothing()
+            replies = b""
+            while not replies.endswith(shown if packets == 2 else shown + b"STORED\r\n"):
+                replies += await client.heard(1)
+
+    asyncio.run(play())
+
+
+def test_a_binary_get_of_a_cached_row_shows_no_earlier_state_than_one_before_it_that_waits(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(2) as (text, client):
+            await filled(text)
+            assert await text.ask(b"get new\r\nget new\r\n", 2) == b"END\r\n" * 2
+            number = cas_of(process, "b")
+            with program_writes(process):
+                await client.deliver(gatq(b"b", 1) + frame(GET, b"other", 2) + frame(GET, b"a", 3))
+                await client.deliver(frame(GET, b"new", 4) + frame(GET, b"a", 5))
+                await client.nothing()
+            absent = struct.pack(">BBHBBHIIQ", 0x81, GET, 0, 0, 0, 1, 9, 2, 0) + b"Not found"
+            a, new = cas_of(process, "a"), cas_of(process, "new")
+            touched = hit(0x1E, b"", 1, b"2", number)
+            expected = (
+                touched + absent + hit(GET, b"", 3, b"3", a) + hit(GET, b"", 4, b"4", new) + hit(GET, b"", 5, b"3", a)
+            )
+            assert await client.get(len(expected)) == expected
 
     asyncio.run(play())
 

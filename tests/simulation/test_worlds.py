@@ -97,6 +97,31 @@ def test_a_deadlock_of_a_server_that_hangs_then_is_answered_as_that(verb: str) -
     assert found
 
 
+def test_writes_of_a_row_stay_in_their_order_when_a_group_of_them_fails() -> None:
+    # More than a group takes in turn: what its first half leaves comes before its second half.
+    writes = tuple(Command("set", "k0", str(100 + number), pipelined=number > 0) for number in range(70))
+    plan = Plan(
+        0, "mysql", {}, 0.0, (Conversation(0.0, Path(), writes),), statements=(0.01,), connections=6, together=64
+    )  # fmt: skip
+    with simulation() as machine:
+        outcomes = [machine.run(replace(plan, failures=((number, "deadlock"),))) for number in range(8, 60, 3)]
+    assert not [each.wrong for each in outcomes if each.wrong]
+    assert sum("deadlock" in str(each.events) for each in outcomes) > 10
+
+
+def test_a_batch_that_may_be_committed_because_it_was_idle_is_not_counted_with_the_next_one() -> None:
+    first = tuple(Command("set", "k0", str(100 + number)) for number in range(3))
+    writes = tuple(Command("set", "k1", str(200 + number), gap=1.44 * (not number)) for number in range(4))
+    settings = {"daemon_memcached_w_batch_size": 5, "innodb_api_bk_commit_interval": 1}
+    plan = Plan(
+        0, "sqlite", settings, 0.0, (Conversation(0.0, Path(), first + writes),), syncs=((0.0, 0.5),), crash=Crash(2.05)
+    )  # fmt: skip
+    (outcome,) = run_all([plan])
+    replies = [line.split(" ", 1)[1] for line in outcome.events if "<-" in line]
+    assert replies[-2:] == ["client 0 <- b'END\\r\\n'"] * 2  # the machine crashes while the disk takes the first
+    assert not outcome.wrong
+
+
 def test_a_server_that_stops_does_nothing_more_after_a_crash() -> None:
     talk = Conversation(0.0, Path(), (Command("set", "k0", "100"),))
     plan = Plan(0, "mysql", {}, 0.0, (talk,), statements=(0.1,), connections=6, stop=0.05, crash=Crash(0.06))

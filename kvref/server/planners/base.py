@@ -142,7 +142,8 @@ class Planning:
         *,
         passes: bool = True,
     ) -> None:
-        """Plan a command that writes nothing; with `passes`, gets of the row may be answered before it."""
+        """Plan a command that writes nothing; with `passes`, others' gets of the row may be answered before it."""
+        slots.direct = False
         if isinstance(key, tuple):
             slots.reads += len(key)
         else:

@@ -113,7 +113,8 @@ class BinaryPlanner(Planning):
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
         stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
-        at = self._burst(data, slots) if data.startswith(self.gets) and length <= MAX_BURST else 0
+        bursts = slots.direct and length <= MAX_BURST and data.startswith(self.gets)
+        at = self._burst(data, slots) if bursts else 0
         work = self._work
         planned = len(work.plans)
         while at < length:
@@ -190,12 +191,12 @@ class BinaryPlanner(Planning):
             return None
         if row is None:
             row = self._rows.rows.get(key)
-        if row is not None and not (row[EXPIRY] and self._is_over(row[EXPIRY])):
+        if slots.direct and row is not None and not (row[EXPIRY] and self._is_over(row[EXPIRY])):
             self._direct.append(key)
             slots.reply(self._reads.found(row, shape.number, data[_OPAQUE], word if shape.form.with_key else b""))
             return _GET
         frame = c.Frame(shape.number, data[_OPAQUE], word, shape.form.quiet, shape.form.with_key)
-        if row is None and word in self._rows.missing:
+        if slots.direct and row is None and word in self._rows.missing:
             self._misses += 1
             slots.reply(miss_frame(frame))
             return _GET

@@ -81,7 +81,7 @@ class MetaLines(Planning):
             return next_at
         shows_access = command.shows_access
         row = ABSENT if key in self._rows.missing else self._rows.rows.get(key)
-        if row is None or row[EXPIRY] or shows_access:
+        if row is None or row[EXPIRY] or shows_access or not slots.direct:
             self._plan_read(self._reads.get, key, command, slots, passes=not shows_access)
             return next_at
         self._bound.now = int(time.time())
