@@ -251,9 +251,12 @@ class Connection:
         slots = self._slots
         if slots.open and (slots.full or slots.undecided_size > self._host.settings["pipelined_size_max"]):
             return data
+        if slots.planned and slots.planner is not planner:
+            return data  # the mapping has changed: it waits for what is planned of it as it was
         taken, stop = planner.take(data, slots, self._times)
         if slots.planned and slots.current is not None:
             slots.current.input_size += taken
+            slots.planner = planner
         if taken and not self._session.started:
             self._session.start()
         if stop is Stop.END:

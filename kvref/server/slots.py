@@ -103,6 +103,7 @@ class Slots:
         awaited: what the owner waits for, see `Connection.resume`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
+        planner: what has planned their commands.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
         direct: a get may be answered without a plan: none before it waits, which may show a later state of its row.
@@ -111,7 +112,8 @@ class Slots:
     """
 
     __slots__ = (
-        "awaited", "background", "current", "direct", "open", "owner", "planned", "reads", "size", "waiting",
+        "awaited", "background", "current", "direct", "open", "owner", "planned", "planner", "reads", "size",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, owner: SlotOwner) -> None:
@@ -122,6 +124,7 @@ class Slots:
         self.open = False
         self.awaited: Awaited | None = None
         self.background: Any = None
+        self.planner: Any = None
         self.size = self.reads = 0
         self.direct = True
 

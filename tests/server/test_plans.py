@@ -261,6 +261,30 @@ def test_a_write_waits_for_the_lock_of_another_program_and_a_get_does_not(proces
     asyncio.run(play())
 
 
+def test_a_get_is_answered_although_its_table_has_changed_while_a_write_before_it_waits(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, free = SQLiteRows.begin, threading.Event()
+    monkeypatch.setattr(SQLiteRows, "begin", lambda self: free.is_set() and begin(self))
+
+    async def play() -> None:
+        async with process.clients(2) as (writer, reader):
+            free.set()
+            for client in (writer, reader):
+                await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
+            free.clear()
+            await writer.deliver(SET % (b"a", b"2") + b"get")
+            program = sqlite3.connect(process.store.path, isolation_level=None)
+            program.execute("CREATE TABLE other (a)")
+            program.close()
+            assert await reader.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"1")
+            await writer.deliver(b" a\r\n")
+            free.set()
+            assert await writer.heard(4) == b"STORED\r\n" + SHOWN % (b"a", b"2")
+
+    asyncio.run(play())
+
+
 def test_no_more_is_planned_than_may_wait_for_the_lock_of_another_program(process: InProcess) -> None:
     process.server.settings |= {"innodb_lock_wait_timeout": 60, "pipelined_size_max": 4096}
     write = b"set a 0 0 1000 noreply\r\n%b\r\n" % bytes(1000)
