@@ -136,6 +136,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
         super().__init__()
         self._commits = commits
         self._lock_wait = lock_wait
+        self._retrying = False  # commands wait for another writer, and are tried again soon
 
     def run(self) -> None:
         self._scheduled = False
@@ -196,10 +197,15 @@ class Scheduler(BaseScheduler[PlannedRows]):
         work.writers = {plan[3] for plan in work.plans if isinstance(plan[3], Replies)}
         if work.plans:
             self._works.append(work)
-            if not self._scheduled:
-                self._scheduled = True
-                self._loop.call_later(RETRY_AFTER, self.run)
+            if not self._retrying:
+                self._retrying = True
+                self._loop.call_later(RETRY_AFTER, self._retry)
         return ready
+
+    def _retry(self) -> None:
+        self._retrying = False
+        if not self._scheduled:
+            self.run()
 
     def _group(self, work: Work[PlannedRows], plans: Sequence[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
