@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kvref_testbed.simulation.clients import Item, Operation
+from kvref_testbed.simulation.clients import Operation
 from kvref_testbed.simulation.order import Fate, Step, longest_order
 from kvref_testbed.simulation.plan import Command
+from kvref_testbed.simulation.protocols import Item
 from kvref_testbed.simulation.specification import KeySpecification, State
 
 END = 1000.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,35 +10,9 @@ from typing import Final, Protocol
 from kvref_testbed.simulation.loop import SimulatedLoop
 from kvref_testbed.simulation.network import Line
 from kvref_testbed.simulation.plan import Command, Conversation
+from kvref_testbed.simulation.protocols import FAILED, PROTOCOLS, Item, WrongReplyError
 
-STORAGE: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
 WRONG_NUMBER: Final = (1 << 62) + 1  # a cas number that no row has
-# What a command may be answered with; any may be answered with an error of the server.
-_REPLIES: Final = {
-    "set": rb"STORED",
-    "add": rb"STORED|NOT_STORED",
-    "replace": rb"STORED|NOT_STORED",
-    "append": rb"STORED|NOT_STORED",
-    "prepend": rb"STORED|NOT_STORED",
-    "cas": rb"STORED|EXISTS|NOT_FOUND",
-    "incr": rb"\d+|NOT_FOUND|CLIENT_ERROR cannot increment or decrement non-numeric value",
-    "decr": rb"\d+|NOT_FOUND|CLIENT_ERROR cannot increment or decrement non-numeric value",
-    "delete": rb"DELETED|NOT_FOUND",
-    "touch": rb"TOUCHED|NOT_FOUND",
-    "flush_all": rb"OK",
-}
-_LINE: Final = {verb: re.compile(rb"(?:" + reply + rb")\Z") for verb, reply in _REPLIES.items()}
-_FAILED: Final = b"SERVER_ERROR "
-_ITEM: Final = re.compile(rb"VALUE (\S+) (\d+) (\d+)(?: (\d+))?\r\n")
-
-
-@dataclass(slots=True)
-class Item:
-    """An item that a get has shown."""
-
-    value: bytes
-    flags: int
-    number: int | None  # of cas
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +42,7 @@ class Operation:
     @property
     def refused(self) -> bool:
         """Return whether the reply is an error of the server: the outcome is not known."""
-        return self.reply is not None and self.reply.startswith(_FAILED)
+        return self.reply is not None and self.reply.startswith(FAILED)
 
 
 class World(Protocol):
@@ -91,32 +64,6 @@ class World(Protocol):
         """Note that a client does nothing more."""
 
 
-def request(command: Command, number: int) -> bytes:
-    """Return the bytes of a command.
-
-    Args:
-        command: the command.
-        number: its cas number.
-    """
-    noreply = " noreply" if command.noreply else ""
-    match command.verb:
-        case "get" | "gets":
-            line = f"{command.verb} {command.key}"
-        case "incr" | "decr":
-            line = f"{command.verb} {command.key} {command.number}{noreply}"
-        case "touch":
-            line = f"touch {command.key} {command.exptime}{noreply}"
-        case "delete":
-            line = f"delete {command.key}{noreply}"
-        case "flush_all":
-            line = f"flush_all{noreply}"
-        case verb:
-            cas = f" {number}" if verb == "cas" else ""
-            head = f"{verb} {command.key} {command.number} {command.exptime} {len(command.value)}{cas}{noreply}"
-            line = f"{head}\r\n{command.value}"
-    return f"{line}\r\n".encode()
-
-
 class Client:
     """One client.
 
@@ -132,6 +79,7 @@ class Client:
         self._number = number
         self._conversation = conversation
         self._done = done
+        self._protocol = PROTOCOLS[conversation.protocol]
         self._queue = deque(conversation.commands)
         self._waiting: deque[Operation] = deque()
         self._data = b""
@@ -178,7 +126,7 @@ class Client:
         self._world.operations.append(operation)
         if not command.noreply:
             self._waiting.append(operation)
-        operation.end = self._line.send(request(command, number), command.cuts)
+        operation.end = self._line.send(self._protocol.request(command, number), command.cuts)
         if not self._queue and self._conversation.end == "half":
             self._ending = True
             self._line.send_eof()
@@ -194,7 +142,7 @@ class Client:
             return
         self._ending = True
         if end == "quit":
-            self._line.send(b"quit\r\n", ())
+            self._line.send(self._protocol.QUIT, ())
         else:
             self._line.send_eof()
 
@@ -230,40 +178,16 @@ class Client:
 
     def _reply(self, operation: Operation) -> int:
         """Take the reply of a command; return its length, 0 if it is not complete."""
-        end = self._data.find(b"\r\n")
-        if end < 0:
+        try:
+            reply = self._protocol.reply(operation.command, self._data)
+        except WrongReplyError as wrong:
+            self._world.wrong(f"client {self._number}: {operation.command} is answered {wrong}")
+            self._data = b""
             return 0
-        line = self._data[:end]
-        verb = operation.command.verb
-        if line.startswith(_FAILED):
-            operation.reply = line
-            return end + 2
-        if verb in {"get", "gets"}:
-            return self._shown(operation)
-        if _LINE[verb].match(line) is None:
-            self._world.wrong(f"client {self._number}: {operation.command} is answered {line!r}")
-        operation.reply = line
-        return end + 2
-
-    def _shown(self, operation: Operation) -> int:
-        at, items = 0, {}
-        while not self._data.startswith(b"END\r\n", at):
-            found = _ITEM.match(self._data, at)
-            if found is None:
-                if b"\r\n" in self._data[at:]:
-                    self._world.wrong(f"client {self._number}: {operation.command} is answered {self._data!r}")
-                    self._data = b""
-                return 0
-            end = found.end() + int(found[3])
-            if len(self._data) < end + 2:
-                return 0
-            key = found[1].decode()
-            items[key] = Item(self._data[found.end() : end], int(found[2]), int(found[4]) if found[4] else None)
-            if key not in operation.command.key.split() or self._data[end : end + 2] != b"\r\n":
-                self._world.wrong(f"client {self._number}: {operation.command} is answered {self._data!r}")
-            at = end + 2
-        operation.reply, operation.items = b"", items
-        for key, item in items.items():
+        if reply is None:
+            return 0
+        operation.reply, operation.items = reply.line, reply.items
+        for key, item in (reply.items or {}).items():
             if item.number is not None:
                 self._numbers[key] = item.number
-        return at + len(b"END\r\n")
+        return reply.size

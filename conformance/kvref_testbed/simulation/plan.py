@@ -16,6 +16,8 @@ _ALL: Final = (
     "set", "set", "set", "get", "get", "gets", "add", "replace", "append", "incr", "incr", "decr", "delete", "cas",
     "cas", "touch", "prepend", "prepend", "flush_all",
 )  # fmt: skip
+STORAGE: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
+OTHER_PROTOCOLS: Final = (6, 9)  # last digits of seeds in whose worlds clients use other protocols than text
 _READS: Final = ("get", "get", "get", "get", "gets", "set")  # of rows that are in the cache
 _WRITES: Final = ("set", "set", "set", "append")  # batches of them end in deadlocks
 # Of a database server: a session is killed, or does not answer a COMMIT or any statement, or a statement is refused.
@@ -81,6 +83,7 @@ class Conversation:
         commands: in order.
         end: after the last reply: `quit`, `close`, `half` (closes its sending side with the last command), `stay`.
         reset_after: it resets the connection so many seconds after it connected; None: it does not.
+        protocol: `text`, `meta` or `binary`.
     """
 
     start: float
@@ -88,6 +91,7 @@ class Conversation:
     commands: tuple[Command, ...]
     end: str = "stay"
     reset_after: float | None = None
+    protocol: str = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +271,14 @@ class _Draw:
             plan = self._database(plan)
         if self.chance(0.3):
             plan = replace(plan, stop=self.seconds(0.001, 0.01, 0.1), hurried=self.chance(0.3))
-        return plan
+        return self._in_protocols(plan) if self.seed % 10 in OTHER_PROTOCOLS else plan
+
+    def _in_protocols(self, plan: Plan) -> Plan:
+        """Let some clients use other protocols; in binary no reply says how many writes a deadlock takes back."""
+        protocols = ("text", "meta") if plan.batches else ("text", "meta", "binary", "binary")
+        return replace(
+            plan, conversations=tuple(_in_protocol(each, self._random.choice(protocols)) for each in plan.conversations)
+        )
 
     def _settings(self) -> dict[str, int]:
         chosen = self._random
@@ -371,6 +382,14 @@ class _Draw:
             noreply, self.seconds(*pauses) if self.chance(0.5) else 0.0, self.chance(pipelines),
             tuple(sorted(cuts)),
         )  # fmt: skip
+
+
+def _in_protocol(conversation: Conversation, protocol: str) -> Conversation:
+    """Return a conversation in a protocol, in which each get is of one key, and has a reply."""
+    if protocol == "text":
+        return conversation
+    commands = tuple(replace(each, key=each.key[: len(KEYS[0])], noreply=False) for each in conversation.commands)
+    return replace(conversation, protocol=protocol, commands=commands)
 
 
 def draw(seed: int) -> Plan:

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kvref_testbed.simulation.clients import STORAGE, Operation
+from kvref_testbed.simulation.clients import Operation
 from kvref_testbed.simulation.loop import EPOCH
 from kvref_testbed.simulation.order import Fate, Step, longest_order
-from kvref_testbed.simulation.plan import KEYS, Plan
+from kvref_testbed.simulation.plan import KEYS, STORAGE, Plan
 
 _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
