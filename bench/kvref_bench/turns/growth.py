@@ -246,10 +246,14 @@ def _line(server: str, verb: str, at: Sequence[int], found: Any) -> list[str]:
 
 def _how(document: Mapping[str, Any]) -> str:
     settings = document["settings"]
+    again = "".join(
+        f" The axes {' and '.join(each['axes'])} were measured on {each['made'][:10]}."
+        for each in settings.get("measured_again", ())
+    )
     return (
         f"Medians of {settings['turns']} measurements of {settings['seconds']:g} s in turns, measured"
         f" {document['made'][:10]}; {document['machine']['cpu_model']}, servers on processor {settings['server_cpus']},"
         f" generator on processor {settings['client_cpus']}. Unless the axis says otherwise: 10,000 rows with values of"
         " 100 bytes, 16 connections, batches of 1, one worker. The exponent is that of the power of best fit; *largest"
-        " step* is the cost at a point divided by that at the point before."
+        f" step* is the cost at a point divided by that at the point before.{again}"
     )
