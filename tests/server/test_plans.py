@@ -18,7 +18,6 @@ from server.in_process import InProcess, turns_until
 
 from kvref import collations
 from kvref.errors import StoreError
-from kvref.server import scheduler
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.slots import MAX_BYTES, Replies
@@ -258,48 +257,6 @@ def test_a_write_waits_for_the_lock_of_another_program_and_a_get_does_not(proces
             await writer.send(SET % (b"a", b"3") + b"get a\r\n")  # `lock_wait` is a second
             assert await writer.heard(4) == b"SERVER_ERROR lock wait timeout\r\n" + SHOWN % (b"a", b"2")
             program.close()
-
-    asyncio.run(play())
-
-
-def test_a_get_does_not_wait_until_a_write_is_tried_again(process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin, free = SQLiteRows.begin, threading.Event()
-    monkeypatch.setattr(SQLiteRows, "begin", lambda self: free.is_set() and begin(self))
-    monkeypatch.setattr(scheduler, "RETRY_AFTER", 1e6)
-
-    async def play() -> None:
-        async with process.clients(2) as (writer, reader):
-            for client in (writer, reader):
-                await client.ask(b"get other\r\n")
-            await writer.deliver(SET % (b"a", b"1"))
-            assert await reader.ask(b"get AA\r\n", 3) == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-            free.set()  # the next command of any connection tries the write again
-            assert await reader.ask(b"get b\r\n") == b"END\r\n"
-            assert await writer.heard(1) == b"STORED\r\n"
-
-    asyncio.run(play())
-
-
-def test_a_get_is_answered_although_its_table_has_changed_while_a_write_before_it_waits(
-    process: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin, free = SQLiteRows.begin, threading.Event()
-    monkeypatch.setattr(SQLiteRows, "begin", lambda self: free.is_set() and begin(self))
-
-    async def play() -> None:
-        async with process.clients(2) as (writer, reader):
-            free.set()
-            for client in (writer, reader):
-                await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
-            free.clear()
-            await writer.deliver(SET % (b"a", b"2") + b"get")
-            program = sqlite3.connect(process.store.path, isolation_level=None)
-            program.execute("CREATE TABLE other (a)")
-            program.close()
-            assert await reader.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"1")
-            await writer.deliver(b" a\r\n")
-            free.set()
-            assert await writer.heard(4) == b"STORED\r\n" + SHOWN % (b"a", b"2")
 
     asyncio.run(play())
 

@@ -16,7 +16,6 @@ FOUND_BY = {
     "acknowledges_a_failed_commit": 110,
     "acknowledges_a_failed_sync": 135,
     "acknowledges_what_comes_during_a_sync": 72,
-    "answers_gets_before_one_that_waits": 20261130010707,
     "caches_over_a_newer_write": 233,
     "caches_what_is_lost": 1130,
     "drops_commands_at_the_drain": 1,
@@ -99,14 +98,6 @@ SHOWN_BY = {
         0, "mysql", {"innodb_lock_wait_timeout": 1, "innodb_api_trx_level": 1}, 0.0,
         (adds(0.0, "k0"), adds(0.05, "k0"), adds(0.05, "k1"), adds(0.06, "k1")),
         statements=(0.001,), failures=((3, "hangs for long"),), connections=6, together=2,
-    ),
-    # A statement fails of a group whose commands are more than a group takes in turn.
-    "queues_what_a_group_leaves_last": Plan(
-        0, "mysql", {}, 0.0,
-        (Conversation(0.0, Path(), tuple(
-            Command("set", "k0", str(100 + number), pipelined=number > 0) for number in range(70)
-        )),),
-        statements=(0.01,), failures=((20, "deadlock"),), connections=6, together=64,
     ),
     # The row expires while the first replace waits for its lock.
     "judges_expiry_by_the_time_of_arrival": world(

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from kvref.server import connection
-from kvref_testbed.simulation.plan import Command, Conversation, Crash, Path, Plan, draw, from_json
+from kvref_testbed.simulation.plan import Command, Conversation, Crash, Path, Plan, Writer, draw, from_json
 from kvref_testbed.simulation.world import Outcome, simulation
 
 SEEDS = range(300, 600)  # with every event that a world can have; `.ci/nightly` runs others
@@ -107,6 +107,37 @@ def test_writes_of_a_row_stay_in_their_order_when_a_group_of_them_fails() -> Non
         outcomes = [machine.run(replace(plan, failures=((number, "deadlock"),))) for number in range(8, 60, 3)]
     assert not [each.wrong for each in outcomes if each.wrong]
     assert sum("deadlock" in str(each.events) for each in outcomes) > 10
+
+
+def test_a_get_is_answered_although_its_mapping_has_changed_while_a_write_before_it_waits() -> None:
+    # Client 0 lets the server notice that another program has written, while the set of client 1 waits for it.
+    first = Conversation(
+        0.0008937, Path(0.0005193, 0.0000307, 200, 100, 0.002), (Command("get", "k1"), Command("get", "k1")), "quit"
+    )
+    commands = (
+        Command("get", "k0", pipelined=True), Command("set", "k1", "600", 2, noreply=True, pipelined=True),
+        Command("get", "k0 k1"), Command("get", "k0", gap=0.001604, pipelined=True),
+        Command("get", "k1", pipelined=True, cuts=((0.68, 0.0005199), (0.958, 0.0022449))),
+        Command("set", "k1", "1200"), Command("gets", "k0", pipelined=True, cuts=((0.4967, 0.0031398),)),
+    )  # fmt: skip
+    second = Conversation(0.0000098, Path(0.0013593, 0.0006451), commands)
+    writers = (Writer(0.0001727, 0.0032316), Writer(0.0096724, 0.002155, "k1", "1900"))
+    (outcome,) = run_all(
+        [Plan(0, "sqlite", {}, 0.0, (first, second), syncs=((0.0003871, 0.0001506),), writers=writers)]
+    )
+    assert not outcome.wrong
+    events = [line.split(" ", 1)[1] for line in outcome.events]
+    assert events.index("another program writes k1") < events.index("client 1 -> b' k0\\r\\n'")
+
+
+def test_a_get_does_not_wait_until_a_write_is_tried_again() -> None:
+    one = Conversation(0.001, Path(), (Command("get", "k0"), Command("set", "k0", "100", gap=0.01)))
+    other = Conversation(0.001, Path(), (Command("get", "k0"), Command("get", "k1", gap=0.011)))
+    (outcome,) = run_all([Plan(0, "sqlite", {}, 0.0, (one, other), writers=(Writer(0.01, 0.05),))])
+    times = {text: float(time) for time, text in (line.split(" ", 1) for line in outcome.events)}
+    sent, shown = times["client 1 -> b'get k1\\r\\n'"], times["client 1 <- b'END\\r\\n'"]
+    assert times["client 0 -> b'set k0 0 0 3\\r\\n100\\r\\n'"] < sent < times["client 0 <- b'STORED\\r\\n'"]
+    assert shown - sent < 1  # milliseconds of simulated time; a write is tried again after 5
 
 
 def test_a_batch_that_may_be_committed_because_it_was_idle_is_not_counted_with_the_next_one() -> None:

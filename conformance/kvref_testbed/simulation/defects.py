@@ -18,9 +18,7 @@ from kvref.engine.session import Session as ClientSession
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor as mysql_executor
-from kvref.server.executors.mysql.runs import Run, RunQueue
 from kvref.server.executors.sqlite import executor as sqlite_executor
-from kvref.server.slots import Slots
 from kvref.server.turns import Turns
 from kvref.storage.mysql import connection
 from kvref.storage.mysql.connection import MySQLConnection
@@ -274,24 +272,6 @@ def caches_over_a_newer_write() -> None:
 def keeps_what_another_program_has_changed() -> None:
     """A cached row is shown after another program has written it."""
     put(RowCache, "clear", lambda _: None)
-
-
-@_defect
-def answers_gets_before_one_that_waits() -> None:
-    """A get of a cached row is answered although an earlier one of its connection waits, which shows a later state."""
-    put(Slots, "direct", property(lambda _: True, lambda *_: None))
-
-
-@_defect
-def queues_what_a_group_leaves_last() -> None:
-    """Commands for which a group has no room are carried out after those that have come since."""
-
-    def last(self: RunQueue, work: Any, runs: list[Run]) -> None:
-        del work  # of the runs
-        for each in runs:
-            self.add(each)
-
-    put(RunQueue, "put_back", last)
 
 
 @_defect
