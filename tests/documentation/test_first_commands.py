@@ -30,7 +30,6 @@ def commands() -> list[str]:
     return [line.partition("#")[0].strip() for line in block.commands.splitlines()]
 
 
-@pytest.mark.xfail(strict=True, reason="not measured on an idle machine yet; remove this mark with the first record")
 def test_the_page_states_the_times_that_were_measured() -> None:
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     assert list(record["seconds"]) == commands()
