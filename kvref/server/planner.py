@@ -225,7 +225,7 @@ class Planner(Planning):
             if row[EXPIRY] and self._is_over(row[EXPIRY]):
                 hits.pop()
                 break
-        if not hits or not self._reply_hits(hits, keys, b"get", slots):
+        if not hits or not self._reply_hits(hits, keys, slots):
             return next_at
         del words[len(hits) :]
         return next_at + sum(map(len, words)) + len(hits) * len(b"get \r\n")

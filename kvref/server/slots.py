@@ -106,7 +106,8 @@ class Slots:
         planner: what has planned their commands.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
-        direct: a get may be answered without a plan: none before it waits, which may show a later state of its row.
+        direct: a get may be answered without a plan: no get of the current list, and no command of those that wait, is
+            planned before it, which may show a later state of its row.
         waiting: lists that cannot leave yet, or wait for those before them, in order.
         background: what a scheduler that carries out groups in the background notes of the connection.
     """

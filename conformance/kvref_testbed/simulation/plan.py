@@ -16,9 +16,10 @@ _ALL: Final = (
     "set", "set", "set", "get", "get", "gets", "add", "replace", "append", "incr", "incr", "decr", "delete", "cas",
     "cas", "touch", "prepend", "prepend", "flush_all",
 )  # fmt: skip
+READS: Final = frozenset({"get", "gets"})
 STORAGE: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
 OTHER_PROTOCOLS: Final = (6, 9)  # last digits of seeds in whose worlds clients use other protocols than text
-_READS: Final = ("get", "get", "get", "get", "gets", "set")  # of rows that are in the cache
+_CACHED: Final = ("get", "get", "get", "get", "gets", "set")  # mostly reads, of rows that are in the cache
 _WRITES: Final = ("set", "set", "set", "append")  # batches of them end in deadlocks
 # Of a database server: a session is killed, or does not answer a COMMIT or any statement, or a statement is refused.
 FAILURES: Final = ("killed", "killed while writing", "answer lost", "hangs", "hangs for long", "deadlock", "error")
@@ -236,7 +237,7 @@ class _Draw:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._random = random.Random(seed)  # noqa: S311 - a test's
-        self._verbs = self._random.choice((_ALL, _ALL, _READS, _WRITES))
+        self._verbs = self._random.choice((_ALL, _ALL, _CACHED, _WRITES))
         self._values = 0
 
     def chance(self, probability: float) -> bool:
@@ -299,7 +300,7 @@ class _Draw:
         failed_commits = tuple({chosen.randint(0, 6) for _ in range(chosen.randint(1, 2))}) if self.chance(0.12) else ()
         crash = self._crash(syncs, failed_syncs) if self.chance(0.5) else None
         writes = crash is None and not plan.batches  # what SQL writes is not synced, and waits for no batch
-        often = writes and self._verbs is _READS
+        often = writes and self._verbs is _CACHED
         writers: tuple[Writer, ...] = ()
         if self.chance(0.7 if often else 0.25):
             writers = tuple(self._writer(writes=writes) for _ in range(chosen.randint(1, 5 if often else 2)))
@@ -366,13 +367,11 @@ class _Draw:
         chosen = self._random
         verb = chosen.choice(self._verbs)
         key = chosen.choice(KEYS if self._verbs is _WRITES else (KEYS[0], *KEYS))
-        if verb in {"get", "gets"} and self.chance(0.2):
+        if verb in READS and self.chance(0.2):
             key = " ".join(KEYS)
         number = chosen.randint(1, 9) if verb in {"incr", "decr"} else chosen.randint(0, 3)
         # What waits for a lock may be lost, which a command without a reply would not say.
-        noreply = (
-            self.chance(0.12) and verb not in {"get", "gets", "cas"} and not (self._batches or self._store == "mysql")
-        )
+        noreply = self.chance(0.12) and verb not in READS | {"cas"} and not (self._batches or self._store == "mysql")
         cuts = tuple(
             (self._random.random(), self.seconds(0.00001, 0.002)) for _ in range(chosen.choice((0, 0, 0, 1, 2)))
         )

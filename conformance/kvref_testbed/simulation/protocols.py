@@ -10,8 +10,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from kvref_testbed.simulation.plan import STORAGE, Command
+from kvref_testbed.simulation.plan import READS, STORAGE, Command
 
+_NON_NUMERIC: Final = b"CLIENT_ERROR cannot increment or decrement non-numeric value"
 # What a command may be answered with; any may be answered with an error of the server.
 _REPLIES: Final = {
     "set": rb"STORED",
@@ -20,12 +21,13 @@ _REPLIES: Final = {
     "append": rb"STORED|NOT_STORED",
     "prepend": rb"STORED|NOT_STORED",
     "cas": rb"STORED|EXISTS|NOT_FOUND",
-    "incr": rb"\d+|NOT_FOUND|CLIENT_ERROR cannot increment or decrement non-numeric value",
-    "decr": rb"\d+|NOT_FOUND|CLIENT_ERROR cannot increment or decrement non-numeric value",
+    "incr": rb"\d+|NOT_FOUND|" + _NON_NUMERIC,
+    "decr": rb"\d+|NOT_FOUND|" + _NON_NUMERIC,
     "delete": rb"DELETED|NOT_FOUND",
     "touch": rb"TOUCHED|NOT_FOUND",
     "flush_all": rb"OK",
 }
+_DONE: Final = {"delete": b"DELETED", "touch": b"TOUCHED"} | dict.fromkeys(STORAGE, b"STORED")
 _LINE: Final = {verb: re.compile(rb"(?:" + reply + rb")\Z") for verb, reply in _REPLIES.items()}
 FAILED: Final = b"SERVER_ERROR "
 _ITEM: Final = re.compile(rb"VALUE (\S+) (\d+) (\d+)(?: (\d+))?\r\n")
@@ -79,40 +81,54 @@ def _checked(command: Command, line: bytes, size: int) -> Reply:
     return Reply(size, line)
 
 
-class Text:
-    """The text protocol."""
+class _Lines:
+    """A protocol of lines."""
 
     QUIT = b"quit\r\n"
 
     def request(self, command: Command, number: int) -> bytes:
         """See `ProtocolOfClient`."""
-        noreply = " noreply" if command.noreply else ""
-        match command.verb:
-            case "get" | "gets":
-                line = f"{command.verb} {command.key}"
-            case "incr" | "decr":
-                line = f"{command.verb} {command.key} {command.number}{noreply}"
-            case "touch":
-                line = f"touch {command.key} {command.exptime}{noreply}"
-            case "delete":
-                line = f"delete {command.key}{noreply}"
-            case "flush_all":
-                line = f"flush_all{noreply}"
-            case verb:
-                cas = f" {number}" if verb == "cas" else ""
-                head = f"{verb} {command.key} {command.number} {command.exptime} {len(command.value)}{cas}{noreply}"
-                line = f"{head}\r\n{command.value}"
-        return f"{line}\r\n".encode()
+        return f"{self._line(command, number)}\r\n".encode()
 
     def reply(self, command: Command, data: bytes) -> Reply | None:
         """See `ProtocolOfClient`."""
-        end = data.find(b"\r\n")
-        if end < 0:
-            return None
-        line = data[:end]
-        if command.verb in {"get", "gets"} and not line.startswith(FAILED):
+        line, end, _ = data.partition(b"\r\n")
+        return self._replied(command, line, data) if end else None
+
+    def _line(self, command: Command, number: int) -> str:
+        """Return the line of a command, with its data if it has any."""
+        raise NotImplementedError
+
+    def _replied(self, command: Command, line: bytes, data: bytes) -> Reply | None:
+        """Return the reply that begins with a line of data, see `ProtocolOfClient.reply`."""
+        raise NotImplementedError
+
+
+class Text(_Lines):
+    """The text protocol."""
+
+    def _line(self, command: Command, number: int) -> str:
+        noreply = " noreply" if command.noreply else ""
+        match command.verb:
+            case "get" | "gets":
+                return f"{command.verb} {command.key}"
+            case "incr" | "decr":
+                return f"{command.verb} {command.key} {command.number}{noreply}"
+            case "touch":
+                return f"touch {command.key} {command.exptime}{noreply}"
+            case "delete":
+                return f"delete {command.key}{noreply}"
+            case "flush_all":
+                return f"flush_all{noreply}"
+            case verb:
+                cas = f" {number}" if verb == "cas" else ""
+                head = f"{verb} {command.key} {command.number} {command.exptime} {len(command.value)}{cas}{noreply}"
+                return f"{head}\r\n{command.value}"
+
+    def _replied(self, command: Command, line: bytes, data: bytes) -> Reply | None:
+        if command.verb in READS and not line.startswith(FAILED):
             return self._shown(command, data)
-        return _checked(command, line, end + 2)
+        return _checked(command, line, len(line) + 2)
 
     @staticmethod
     def _shown(command: Command, data: bytes) -> Reply | None:
@@ -134,60 +150,52 @@ class Text:
         return Reply(at + len(b"END\r\n"), b"", items)
 
 
-class Meta:
+class Meta(_Lines):
     """The meta commands of the text protocol, of one key each."""
 
-    QUIT = Text.QUIT
     _CODES: Final = {b"NS": b"NOT_STORED", b"EX": b"EXISTS", b"NF": b"NOT_FOUND", b"EN": b"NOT_FOUND"}
-    _DONE: Final = {"delete": b"DELETED", "touch": b"TOUCHED"} | dict.fromkeys(STORAGE, b"STORED")
     _MODES: Final = {"set": "S", "add": "E", "replace": "R", "append": "A", "prepend": "P", "cas": "S"}
     _VALUE: Final = re.compile(rb"VA (\d+)(?: f(\d+))?(?: c(\d+))?\Z")
 
-    def request(self, command: Command, number: int) -> bytes:
-        """See `ProtocolOfClient`."""
+    def _line(self, command: Command, number: int) -> str:
         key = command.key
         match command.verb:
             case "get":
-                line = f"mg {key} v f"
+                return f"mg {key} v f"
             case "gets":
-                line = f"mg {key} v f c"
+                return f"mg {key} v f c"
             case "incr" | "decr":
-                line = f"ma {key} M{command.verb[0].upper()} D{command.number} v"
+                return f"ma {key} M{command.verb[0].upper()} D{command.number} v"
             case "touch":
-                line = f"mg {key} T{command.exptime}"
+                return f"mg {key} T{command.exptime}"
             case "delete":
-                line = f"md {key}"
+                return f"md {key}"
             case "flush_all":
-                line = "flush_all"
+                return "flush_all"
             case verb:
                 cas = f" C{number}" if verb == "cas" else ""
                 head = f"ms {key} {len(command.value)} T{command.exptime} F{command.number} M{self._MODES[verb]}{cas}"
-                line = f"{head}\r\n{command.value}"
-        return f"{line}\r\n".encode()
+                return f"{head}\r\n{command.value}"
 
-    def reply(self, command: Command, data: bytes) -> Reply | None:
-        """See `ProtocolOfClient`."""
-        end = data.find(b"\r\n")
-        if end < 0:
-            return None
-        line, size = data[:end], end + 2
+    def _replied(self, command: Command, line: bytes, data: bytes) -> Reply | None:
+        size = len(line) + 2
         shown = self._VALUE.match(line)
         if shown is not None:
+            value = data[size : size + int(shown[1])]
             size += int(shown[1]) + 2
             if len(data) < size:
                 return None
-            value = data[end + 2 : size - 2]
             if command.verb in {"incr", "decr"}:
                 return _checked(command, value, size)
             return Reply(size, b"", {command.key: self._item(command, line, shown, value)})
-        if command.verb in {"get", "gets"} and line == b"EN":
+        if command.verb in READS and line == b"EN":
             return Reply(size, b"", {})
-        code = self._DONE.get(command.verb, line) if line == b"HD" else self._CODES.get(line, line)
+        code = _DONE.get(command.verb, line) if line == b"HD" else self._CODES.get(line, line)
         return _checked(command, code, size)
 
     @staticmethod
     def _item(command: Command, line: bytes, shown: re.Match[bytes], value: bytes) -> Item:
-        if command.verb not in {"get", "gets"} or shown[2] is None:
+        if command.verb not in READS or shown[2] is None:
             raise WrongReplyError(repr(line))
         return Item(value, int(shown[2]), int(shown[3]) if shown[3] else None)
 
@@ -201,11 +209,11 @@ class Binary:
         "decr": 0x06, "flush_all": 0x08, "append": 0x0E, "prepend": 0x0F, "touch": 0x1D,
     }  # fmt: skip
     _NO_NEW: Final = 0xFFFFFFFF  # exptime of an incr that creates nothing
-    _NON_NUMERIC: Final = b"CLIENT_ERROR cannot increment or decrement non-numeric value"
     _STATUSES: Final = {1: b"NOT_FOUND", 2: b"EXISTS", 5: b"NOT_STORED", 6: _NON_NUMERIC}
     _CONDITIONS: Final = {("add", 2): b"NOT_STORED", ("replace", 1): b"NOT_STORED"}
+    _OPAQUE: Final = 7
     _OWN_ERRORS: Final = 0x80  # from here on, the server has failed
-    _DONE: Final = Meta._DONE | {"flush_all": b"OK"}
+    _DONE: Final = _DONE | {"flush_all": b"OK"}
     QUIT = _HEADER.pack(0x80, 0x17, 0, 0, 0, 0, 0, 0, 0)
 
     def request(self, command: Command, number: int) -> bytes:
@@ -223,7 +231,12 @@ class Binary:
         key = command.key.encode()
         size = len(extras) + len(key) + len(value)
         opcode = self._OPCODES[command.verb]
-        return self._HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, size, 7, number) + extras + key + value
+        return (
+            self._HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, size, self._OPAQUE, number)
+            + extras
+            + key
+            + value
+        )
 
     def reply(self, command: Command, data: bytes) -> Reply | None:
         """See `ProtocolOfClient`."""
@@ -233,12 +246,12 @@ class Binary:
         size = self._HEADER.size + body
         if len(data) < size:
             return None
-        if magic != 0x81 or opcode != self._OPCODES[command.verb] or key or opaque != 7:
+        if magic != 0x81 or opcode != self._OPCODES[command.verb] or key or opaque != self._OPAQUE:
             raise WrongReplyError(repr(data[:size]))
         content = data[self._HEADER.size + extras : size]
         if status >= self._OWN_ERRORS:
             return Reply(size, FAILED + content)
-        if command.verb in {"get", "gets"} and status in (0, 1):
+        if command.verb in READS and status in (0, 1):
             flags = int.from_bytes(data[self._HEADER.size : self._HEADER.size + extras])
             shown = Item(content, flags, number if command.verb == "gets" else None)
             return Reply(size, b"", {command.key: shown} if status == 0 else {})

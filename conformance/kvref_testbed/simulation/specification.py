@@ -18,14 +18,13 @@ from typing import Final
 from kvref_testbed.simulation.clients import Operation
 from kvref_testbed.simulation.loop import EPOCH
 from kvref_testbed.simulation.order import Fate, Step, longest_order
-from kvref_testbed.simulation.plan import KEYS, STORAGE, Plan
+from kvref_testbed.simulation.plan import KEYS, READS, STORAGE, Plan
 
 _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
 _LOCK_WAIT: Final = b"lock wait timeout"
 _DEADLOCK: Final = re.compile(rb"SERVER_ERROR deadlock(?:: (\d+) pending writes are lost)?")
 _PATIENCES: Final = 2.1  # with a wait for a lock, a statement that hangs, and time for others
-_READS: Final = frozenset({"get", "gets"})
 _START: Final = 1000.0  # `Clock.now` at the start
 
 
@@ -81,7 +80,7 @@ class KeySpecification:
         verb = operation.command.verb
         after = []
         for row in self._rows(state.row, operation):
-            if verb in _READS:
+            if verb in READS:
                 found = self._get(row, operation)
                 after += [] if found is None else [found]
                 continue
@@ -188,7 +187,7 @@ def judge(
     if plan.store == "mysql" and not (plan.batches or plan.slow):
         wrong += _late(plan, operations)
     # A deadlock takes a batch back, and a client that is cut off does not receive the error.
-    unsure = any(each.refused or (each.returned is None and each.command.verb not in _READS) for each in operations)
+    unsure = any(each.refused or (each.returned is None and each.command.verb not in READS) for each in operations)
     known = not faults and (not unsure or len(plan.conversations) == 1)
     committed = _committed(plan, operations, end, faults=faults) if plan.batches else set()
     lost = set() if faults else _lost(operations)
@@ -237,7 +236,7 @@ def _steps(operations: Sequence[Operation], *, faults: bool, crash: bool) -> lis
     answered = {each.client: number for number, each in enumerate(operations) if each.returned is not None}
     steps = []
     for number, each in enumerate(operations):
-        if each.command.verb in _READS and (each.returned is None or each.refused):
+        if each.command.verb in READS and (each.returned is None or each.refused):
             continue
         if each.refused:
             fate = Fate.UNKNOWN
@@ -257,7 +256,7 @@ def _steps(operations: Sequence[Operation], *, faults: bool, crash: bool) -> lis
 def _wrote(operation: Operation) -> bool:
     """Return whether a command has, or may have, written."""
     verb, reply = operation.command.verb, operation.reply
-    if verb in _READS:
+    if verb in READS:
         return False
     return reply is None or operation.refused or reply in {b"STORED", b"DELETED", b"TOUCHED", b"OK"} or reply.isdigit()
 

@@ -106,12 +106,11 @@ class Planning:
         """Return whether an expiry, which is not 0, is over now."""
         return self._work.bound.rules.is_expired(expiry, int(time.time()))
 
-    def _reply_hits(self, hits: list[bytes], keys: list[bytes], verb: bytes, slots: Slots) -> bool:
+    def _reply_hits(self, hits: list[bytes], keys: list[bytes], slots: Slots) -> bool:
         """Fill the next places with the hits of consecutive gets; return False if they are too long for one turn.
 
         Args:
             keys: of the rows; further ones are left out.
-            verb: under which they are measured.
         """
         size = sum(map(len, hits))
         if size > MAX_BYTES:
@@ -119,7 +118,7 @@ class Planning:
         out = slots.begin()
         out.extend(hits)
         if out.names is not None:
-            out.names += [TIMED_VERBS[verb]] * len(hits)
+            out.names += [TIMED_VERBS[b"get"]] * len(hits)
         slots.size += size
         self._direct += keys[: len(hits)]
         return True

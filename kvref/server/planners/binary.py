@@ -159,7 +159,7 @@ class BinaryPlanner(Planning):
             hits.append(found(row, number, data[at + _SHAPE : at + _SHAPE + 4], word if form.with_key else b""))
             words.append(word)
             at += size
-        return at if self._reply_hits(hits, words, b"get", slots) else 0
+        return at if self._reply_hits(hits, words, slots) else 0
 
     def _shape(self, data: bytes, at: int) -> _Shape | None:
         """Return what a frame is, None where it is unusual or must still come."""

@@ -236,7 +236,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             work.rows.require_live()
             rows, busy = await self._rows_of(work, [*chain.from_iterable([each.words for each in runs])])
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
-            await self._retry(self._read, self._reads, work, runs, error)
+            await self._retry(self._reads, work, runs, error)
             return
         self._answer_gets(work, runs, rows, busy)
 
@@ -328,7 +328,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 each.take_back()
             if self._writing.in_transaction:
                 await self._writing.call(MySQLConnection.roll_back)
-            await self._retry(self._write, self._writes, work, runs, error)
+            await self._retry(self._writes, work, runs, error)
             return
         if self._replica is not None:
             for line in {each.line for each in group.done if each.written}:
@@ -361,14 +361,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 free.append(run)
         return free
 
-    async def _retry(
-        self,
-        carry_out: Callable[[Work[MySQLRows], list[Run]], Any],
-        queue: RunQueue,
-        work: Work[MySQLRows],
-        runs: list[Run],
-        error: Exception,
-    ) -> None:
+    async def _retry(self, queue: RunQueue, work: Work[MySQLRows], runs: list[Run], error: Exception) -> None:
         """Carry out a group that has failed in halves, and a single command alone."""
         tasks = [task for run in runs for task in tasks_of(run)]
         if isinstance(error, HangError):
@@ -388,7 +381,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             return
         first, second = halves(tasks)
         queue.put_back(work, regrouped(second))  # behind what the first half leaves for the next group
-        await carry_out(work, regrouped(first))
+        await queue.carry_out(work, regrouped(first))
 
     def _hang(self, tasks: Iterable[Task], error: HangError) -> None:
         """Fail commands, and all that wait for a group: they would time out too."""

@@ -72,6 +72,9 @@ class RunQueue:
 
     The number of connections limits its length: each stops reading after what it has planned in one iteration of the
     loop. `gather` queues what has arrived meanwhile, before the queue is found to be empty.
+
+    Attributes:
+        carry_out: carries out runs of one mapping that were taken from the queue.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class RunQueue:
         runner: Runner,
         gather: Callable[[], None] | None = None,
     ) -> None:
-        self._carry_out = carry_out
+        self.carry_out = carry_out
         self._width = width
         self._gather = gather
         self._runner = runner
@@ -130,7 +133,7 @@ class RunQueue:
     async def _run(self) -> None:
         try:
             while self._waiting:
-                await self._carry_out(*self._take())
+                await self.carry_out(*self._take())
                 await self._fill()
         finally:
             self._running = False
