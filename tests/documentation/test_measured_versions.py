@@ -29,7 +29,6 @@ def minor(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
 
 
-@pytest.mark.xfail(strict=True, reason="the runs are of 0.1.0; remove this mark with the runs of 0.3.0")
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.parent.name)
 def test_a_run_of_the_notebooks_measured_this_version(path: Path) -> None:
     run = record(path)
