@@ -8,8 +8,9 @@ from typing import Any, Final
 from kvref.engine.access import UNLIMITED
 from kvref.engine.cache.dispatch import Verb, run_by_policy
 from kvref.engine.cache.memory import Policy
+from kvref.engine.failures import failed, lock_wait_reply
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
-from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
+from kvref.engine.session import Session, UnfitError, conflict
 from kvref.engine.values import RefusedError
 from kvref.engine.verbs import arithmetic, crawler, delete, meta, retrieve, stats, store
 from kvref.errors import StoreError
@@ -114,22 +115,15 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
         case RefusedError():
             return stop.reply
         case UnfitError():
-            return r.ServerError(str(stop)) if rules.unfit_table_is_error else _failed(session, command, _TEMPORARY)
+            return r.ServerError(str(stop)) if rules.unfit_table_is_error else failed(session, command, _TEMPORARY)
         case LockWaitError():
             return lock_wait_reply(session, command)
         case TransactionLostError():
             batch.writing = False
             reply = r.ServerError(batch.lost(str(stop)), conflict(stop))
-            return reply if rules.lock_wait_is_error or reply.fault is None else _failed(session, command)
+            return reply if rules.lock_wait_is_error or reply.fault is None else failed(session, command)
         case _:
             return r.ServerError(str(stop))
-
-
-def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
-    """Return the reply to a command that has waited too long for another writer."""
-    if session.rules.lock_wait_is_error:
-        return r.ServerError(LOCK_WAIT, r.Fault.CONFLICT)
-    return _failed(session, command)
 
 
 def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> bool:
@@ -139,18 +133,3 @@ def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> boo
     if isinstance(reply, r.Meta):
         return reply.code is r.MetaCode.DONE
     return isinstance(reply, r.Number) or reply in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
-
-
-def _failed(session: Session, command: c.Command, of_delete: r.Reply = r.Status.NOT_FOUND) -> r.Reply:
-    """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
-    match command:
-        case c.Store():
-            return r.Status.NOT_STORED
-        case c.Delete():
-            return of_delete
-        case c.Get():
-            return r.Items([], command.with_cas)  # a row that is there is missed (rbatch-070)
-        case c.FlushAll():
-            return delete.NOT_FLUSHED if session.rules.flush_reports_failure else r.Status.OK
-        case _:
-            return arithmetic.NOT_COUNTED

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.nightly
 # Reaches its first request and raises there.
 ROTTEN = """
 import runpy, sys
-from kvref.engine.verbs import store
-store.unmet = None
+from kvref.engine.items import storage
+storage.unmet = None
 sys.argv = ["kvref", *sys.argv[2:]]
 runpy.run_module("kvref", run_name="__main__")
 """

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.engine import counters, dispatch, stats, values
+from kvref.engine.items import storage, sums, times
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.plans.arithmetic import Arithmetic
@@ -17,8 +18,8 @@ from kvref.engine.plans.retrieve import Touching
 from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
-from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
 from kvref.engine.verbs import crawler as crawler_verb
+from kvref.engine.verbs import delete, ranges, retrieve, store
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import client_warnings, connection, server, stats_rows
@@ -29,13 +30,13 @@ from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decision
 @breaks("KV-CORE-011")
 def stores_whatever_the_cas_number() -> None:
     """`cas` stores with any number."""
-    unmet = store.unmet
+    unmet = storage.unmet
 
     def careless(session: Session, verb: str, present: bool, cas: int | None, number: int) -> Any:
         answer = unmet(session, verb, present, cas, number)
         return None if answer is replies.Status.EXISTS else answer
 
-    put(store, "unmet", careless)
+    put(storage, "unmet", careless)
 
 
 @breaks("KV-FLUSH-002")
@@ -125,7 +126,7 @@ def finds_a_row_in_its_last_second() -> None:
 @breaks("KV-EXP-028")
 def ends_a_row_a_second_late() -> None:
     """A time that counts from now is stored one second later."""
-    put(store, "time_of", lambda session, exptime, now, from_now=False: now + exptime + 1 if exptime > 0 else exptime)
+    put(times, "time_of", lambda session, exptime, now, from_now=False: now + exptime + 1 if exptime > 0 else exptime)
 
 
 @breaks("KV-EXP-022")
@@ -179,21 +180,21 @@ def keeps_the_row_of_a_set_that_does_not_fit() -> None:
 @breaks("KV-CAS-013")
 def compares_half_a_cas_number() -> None:
     """`cas` compares the low 32 bits of the numbers."""
-    unmet = store.unmet
+    unmet = storage.unmet
 
     def careless(session: Session, verb: str, present: bool, cas: int | None, number: int) -> Any:
         answer = unmet(session, verb, present, cas, number)
         equal = (cas or 0) % (1 << 32) == number % (1 << 32)
         return None if answer is replies.Status.EXISTS and equal else answer
 
-    put(store, "unmet", careless)
+    put(storage, "unmet", careless)
 
 
 @breaks("KV-ARITH-003")
 def counts_below_zero() -> None:
     """`decr` by more than the number wraps."""
     put(
-        arithmetic,
+        sums,
         "sum_of",
         lambda session, command, number: (
             (number + (command.delta if command.increment else -command.delta)) % (1 << 64)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.engine import access_log, dispatch, shared_state
+from kvref.engine.items import sums
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.engine.plans import retrieve as plans_of_gets
@@ -14,7 +15,7 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
 from kvref.engine.session import Session
-from kvref.engine.verbs import arithmetic, meta, retrieve
+from kvref.engine.verbs import meta, retrieve
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
@@ -104,7 +105,7 @@ def counts_idle_time_from_the_last_write() -> None:
 @breaks("KV-MG-048")
 def stores_sums_as_new_items() -> None:
     """A sum is a set."""
-    put(arithmetic, "change_of_sum", lambda _old, _result: access_log.Change.STORED)
+    put(sums, "change_of_sum", lambda _old, _result: access_log.Change.STORED)
 
 
 @breaks("KV-MG-019")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import dispatch, values
+from kvref.engine import dispatch, failures, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Insert, Lookup, Remove, Row
 from kvref.engine.plans.bound import Bound
@@ -173,7 +173,7 @@ def asks_the_table_before_it_measures_the_value() -> None:
                 empty = Row(cell, tuple("" for _ in mapping.values), 0, 0, 0)
                 cause = yield Insert(mapping, empty, session.rules.clears_unmapped)
                 if cause is not None:
-                    return store.refused_by_table(session, cause)
+                    return failures.refused_by_table(session, cause)
                 yield Remove(mapping, cell)
             raise
 

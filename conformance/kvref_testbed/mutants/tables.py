@@ -9,11 +9,11 @@ from itertools import count
 from typing import Any
 
 from kvref.engine import session, values
+from kvref.engine.items import storage
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
 from kvref.engine.plans.plan import ABSENT, EXPIRY, FLAGS, HIT
 from kvref.engine.plans.store import Storage
-from kvref.engine.verbs import store
 from kvref.protocol import hits
 from kvref.protocol.replies import Status
 from kvref.storage.config import catalog, containers
@@ -201,7 +201,7 @@ def forgets_the_fourth_part() -> None:
         cells = split_value(mapping, data, separator, rules)
         return (*cells[:3], None) if len(cells) == 4 else cells
 
-    put(store, "split_value", forgetful)
+    put(values, "split_value", forgetful)
 
 
 @breaks("KV-CORE-060")
@@ -311,7 +311,7 @@ def starts_cas_numbers_again_at_a_reload() -> None:
 
     put(catalog, "read_directory", resetting)
     put(session.Session, "next_cas", lambda _: next(latest[0]))
-    put(store, "cas_numbers", lambda session, mapping: partial(store.new_cas, session, mapping))
+    put(storage, "cas_numbers", lambda session, mapping: partial(storage.new_cas, session, mapping))
 
 
 @breaks("KV-NULL-008")
@@ -366,7 +366,6 @@ def finds_integer_keys_by_their_first_digits() -> None:
 def stores_under_the_first_digits_of_a_key() -> None:
     """A set of `12abc` stores the row 12 of an integer key column, as with the plugin."""
     put(values, "key_cell", leading_digits)
-    put(store, "key_cell", leading_digits)
 
 
 @breaks("KV-CONT-040")

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from kvref.engine.access_log import Change
 from kvref.engine.cache.memory import Entry, Key, Policy
+from kvref.engine.items.storage import APPENDING, found_by_add, unmet
+from kvref.engine.items.sums import NON_NUMERIC, change_of_sum, whole_number
+from kvref.engine.items.times import EXPIRED_SECOND, expires_at_once
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, to_bytes
-from kvref.engine.verbs.arithmetic import NON_NUMERIC, change_of_sum, whole_number
-from kvref.engine.verbs.store import APPENDING, EXPIRED_SECOND, expires_at_once, found_by_add, unmet
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r

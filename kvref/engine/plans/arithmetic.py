@@ -6,11 +6,11 @@ from functools import partial
 
 from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
+from kvref.engine.items import storage, sums, times
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import only_column, to_bytes, value_cell
-from kvref.engine.verbs import arithmetic, store
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
 
@@ -20,7 +20,7 @@ Sum = tuple[int | Status, CachedRow | None, Parameters | None]
 
 
 class Arithmetic:
-    """Decide incr and decr of one mapping, by the rules of `kvref.engine.verbs.arithmetic`.
+    """Decide incr and decr of one mapping, by the rules of `kvref.engine.items.sums`.
 
     Args:
         numbered: `Session.written_cas` is the number of the last sum.
@@ -42,7 +42,7 @@ class Arithmetic:
         mapping = bound.mapping
         mapped = {*mapping.values, *mapping.options.values()}
         self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.following))
-        self._next_cas = partial(store.new_cas, bound.session, mapping) if numbered else bound.next_cas
+        self._next_cas = partial(storage.new_cas, bound.session, mapping) if numbered else bound.next_cas
 
     def add(
         self, row: CachedRow, word: bytes, command: c.Arithmetic
@@ -57,7 +57,7 @@ class Arithmetic:
         bound = self._bound
         bound.writing = True
         if not row[HIT] or (row[EXPIRY] and bound.is_missing(row)):
-            arithmetic.check_missing(bound.session, bound.mapping, word, command)
+            sums.check_missing(bound.session, bound.mapping, word, command)
             if command.initial is not None:
                 return self._created(row, word, command, command.initial)
             bound.counted.append(self._missed[command.increment])
@@ -68,13 +68,13 @@ class Arithmetic:
             index, old, number = self._leading(row)
         else:
             index, old = 0, bound.data(row)
-            number = arithmetic.whole_number(old)
-        result = arithmetic.sum_of(bound.session, command, number)
+            number = sums.whole_number(old)
+        result = sums.sum_of(bound.session, command, number)
         cas = self._next_cas()  # taken before the column is looked at (binary:bin-int-202)
-        cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
-        flags, expiry = store.retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
+        cells = sums.cells_of_sum(bound.session, bound.mapping, result, index)
+        flags, expiry = storage.retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
         bound.counted.append(self.found[command.increment])
-        bound.events.append((word, arithmetic.change_of_sum(old, result)))
+        bound.events.append((word, sums.change_of_sum(old, result)))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
         parameters = (*cells, flags, cas, expiry) if bound.all_mapped else bound.parameters(cells, flags, cas, expiry)
         return result, new, parameters
@@ -83,14 +83,14 @@ class Arithmetic:
         """Return the place of the column that is counted in, its content, and the number at its beginning."""
         bound, mapping = self._bound, self._bound.mapping
         cells = bound.cells(row)
-        index = arithmetic.column_used(mapping, row[FLAGS])
+        index = sums.column_used(mapping, row[FLAGS])
         along: tuple[Cell, ...] = ()
-        if arithmetic.reads_along(mapping, index, cells[index]):
+        if sums.reads_along(mapping, index, cells[index]):
             known = dict(zip(mapping.values, cells, strict=True))
             options = ((mapping.flags, FLAGS), (mapping.cas, CAS), (mapping.expiry, EXPIRY))
             known |= {column: row[index] for column, index in options if column is not None}  # type: ignore[misc]
             along = tuple(known[column] for column in mapping.following[index])
-        number = arithmetic.leading(bound.session, mapping, index, cells[index], along)
+        number = sums.leading(bound.session, mapping, index, cells[index], along)
         return index, to_bytes(cells[index]), number
 
     def _created(self, row: CachedRow, word: bytes, command: c.Arithmetic, initial: int) -> Sum:
@@ -98,11 +98,11 @@ class Arithmetic:
         bound.key(word)
         bound.is_missing(row)  # the add looks at the time again
         exptime = command.exptime if bound.rules.stores_created_expiry else 0  # columns:arith-011
-        number = arithmetic.first_number(bound.session, mapping, initial)
+        number = sums.first_number(bound.session, mapping, initial)
         text = b"%d" % number
-        store.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)
-        flags = store.fit_flags(mapping, 0)
-        expiry = store.fit_time(mapping, store.time_of(bound.session, exptime, bound.now))
+        storage.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)
+        flags = storage.fit_flags(mapping, 0)
+        expiry = times.fit_time(mapping, times.time_of(bound.session, exptime, bound.now))
         cas = self._next_cas()  # taken before the value is looked at (columns:cas-017)
         cells = only_column(mapping, 0, value_cell(mapping.values[0], text, bound.rules))
         bound.counted += (STORED_ITEM, self.found[command.increment])

@@ -8,12 +8,12 @@ from typing import Final
 
 from kvref.engine import values
 from kvref.engine.access_log import Event
+from kvref.engine.items import storage
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
-from kvref.engine.verbs import store
 from kvref.protocol.hits import SHOWN, data_of
 from kvref.protocol.replies import ITEM_OVERHEAD
 
@@ -59,7 +59,7 @@ class Bound:
         self.counters = session.shared.counters
         self.accesses = session.shared.marks.log(mapping)
         self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
-        self.next_cas = store.cas_numbers(self.session, mapping)
+        self.next_cas = storage.cas_numbers(self.session, mapping)
         self._separator = session.shared.directory.separator
         first = mapping.values[0]
         self.one_text = len(mapping.values) == 1 and first.kind is not Kind.INTEGER

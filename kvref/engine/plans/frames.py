@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from kvref.engine.items import storage
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_CACHED, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
-from kvref.engine.verbs import store
 from kvref.protocol import commands as c
 from kvref.protocol.binary import encode, found_frame, miss_frame
 from kvref.protocol.hits import data_of
@@ -55,7 +55,7 @@ class FrameWrites(FrameReads):
         self._stores = verbs.stores
         self._deletion, self._touching = verbs.deletion, verbs.touching
         self._sums = Arithmetic(bound, numbered=True)
-        self._stores_any_cas = store.stores_any_cas(bound.mapping)
+        self._stores_any_cas = storage.stores_any_cas(bound.mapping)
 
     def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:
         inner = command.verb, command.flags, command.exptime, command.data, command.cas, False

@@ -11,6 +11,8 @@ from typing import Final
 from kvref.engine.access_log import Change, ItemAccess
 from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
+from kvref.engine.items import meta as items
+from kvref.engine.items.times import requested_time
 from kvref.engine.mapping import Mapping
 from kvref.engine.plans import retrieve as gets
 from kvref.engine.plans.arithmetic import Arithmetic
@@ -21,14 +23,12 @@ from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark, content_of
 from kvref.engine.values import shown_flags
-from kvref.engine.verbs import meta
-from kvref.engine.verbs.retrieve import requested_time
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.meta import encode
 from kvref.protocol.replies import MetaCode, Status
 
-_CODES: Final = {status.value: code for status, code in meta.CODES.items()}
+_CODES: Final = {status.value: code for status, code in items.CODES.items()}
 _EXISTS: Final = Status.EXISTS.value
 _TOP: Final = 1 << 64
 
@@ -78,20 +78,20 @@ class MetaReads:
         found = None if not row[HIT] or self._bound.count_expired(row) else self._found(row, word)
         return encode(command, self._shown(command, found)), None, None
 
-    def _shown(self, command: c.MetaGet, found: meta.Found | None, *, created: bool = False) -> r.Meta:
+    def _shown(self, command: c.MetaGet, found: items.Found | None, *, created: bool = False) -> r.Meta:
         """Return the reply to an mg that sets no time, and count it."""
         bound = self._bound
         if found is None:
             bound.counted.append(gets.MISSED)
             return r.Meta(MetaCode.MISSED)
         bound.counted.append(gets.FOUND)
-        return meta.answer(self._session, self._marks, command, found, found, bound.now, created=created)
+        return items.answer(self._session, self._marks, command, found, found, bound.now, created=created)
 
-    def _found(self, row: CachedRow, word: bytes) -> meta.Found:
+    def _found(self, row: CachedRow, word: bytes) -> items.Found:
         bound = self._bound
         cas, expiry = (row[CAS] or 0) % _TOP, max(row[EXPIRY] or 0, 0)
         entry = Entry(shown_flags(row[FLAGS]), bound.data(row), cas, expiry, bound.now)
-        return meta.Found((bound.mapping.identity, word), entry, bound.mapping, None)
+        return items.Found((bound.mapping.identity, word), entry, bound.mapping, None)
 
 
 class MetaWrites(MetaReads):
@@ -110,7 +110,7 @@ class MetaWrites(MetaReads):
         parameters: Parameters | None = None
         found = None if bound.is_missing(row) else self._found(row, word)
         if found is None and command.vivify is not None:
-            meta.check_times(bound.session, bound.mapping, command, bound.now)
+            items.check_times(bound.session, bound.mapping, command, bound.now)
             _, new, parameters = self._stored(row, word, ("add", 0, command.vivify, b"", 0, False))
             if new is not None and not bound.is_missing(new):
                 row, found = new, self._found(new, word)
@@ -121,7 +121,7 @@ class MetaWrites(MetaReads):
         bound.counted.append(gets.TOUCHED)
         retimed, renewal = self._retimed(row, command.exptime)
         touched = found if retimed is None else self._found(retimed, word)
-        reply = meta.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
+        reply = items.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
         bound.events.append((word, Change.MARKED))  # the reply shows accesses to the item before
         if retimed is not None:
             new, parameters = retimed, renewal if parameters is None else (*parameters[:-1], retimed[EXPIRY])
@@ -150,7 +150,7 @@ class MetaWrites(MetaReads):
         if command.cas == 0 and not bound.is_missing(row) and (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
         status, new = self._deletion.removed(row, command.cas or 0)
-        return encode(command, r.Meta(meta.CODES[status])), new, None
+        return encode(command, r.Meta(items.CODES[status])), new, None
 
     def _make_stale(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
         """Decide an md with I, see `meta.delete`."""
@@ -159,7 +159,7 @@ class MetaWrites(MetaReads):
             return encode(command, r.Meta(MetaCode.NOT_FOUND)), None, None
         if command.cas is not None and command.cas != (row[CAS] or 0) % _TOP:
             return encode(command, r.Meta(MetaCode.EXISTS)), None, None
-        meta.check_markable(mapping)
+        items.check_markable(mapping)
         if command.exptime is not None:
             retimed, _ = self._retimed(row, command.exptime)
             row = retimed or row
@@ -172,14 +172,14 @@ class MetaWrites(MetaReads):
 
     def add(self, row: CachedRow, word: bytes, command: c.MetaArithmetic) -> Decision:
         bound = self._bound
-        meta.check_times(bound.session, bound.mapping, command, bound.now)
+        items.check_times(bound.session, bound.mapping, command, bound.now)
         inner = c.Arithmetic(
             command.increment, word, command.delta,
             initial=command.initial, exptime=command.vivify, cas=command.cas,
         )  # fmt: skip
         result, new, parameters = self._sums.sum(row, word, inner)
         if isinstance(result, Status):
-            return encode(command, r.Meta(meta.CODES[result])), None, None
+            return encode(command, r.Meta(items.CODES[result])), None, None
         assert new is not None, "a sum is written"
         item = r.MetaItem(ttl=0, earlier=0, cas=bound.session.written_cas)  # of a number that is over at once
         shows_times = command.exptime is not None or command.has(b"t") or command.has(b"c")

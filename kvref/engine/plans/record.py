@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvref.engine.counters import counted
-from kvref.engine.dispatch import lock_wait_reply
+from kvref.engine.failures import NOT_COUNTED, lock_wait_reply, refused_by_table
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.frames import FrameReads, FrameWrites
@@ -14,8 +14,6 @@ from kvref.engine.plans.plan import Plan
 from kvref.engine.plans.prefixes import PrefixCounting, note_rejected
 from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, Touching
 from kvref.engine.plans.store import Deletion, Storage
-from kvref.engine.verbs.arithmetic import NOT_COUNTED
-from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.hits import END

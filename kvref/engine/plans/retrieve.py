@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kvref.engine.access_log import Change
 from kvref.engine.counters import counted
+from kvref.engine.items import times
+from kvref.engine.items.times import EXPIRED_SECOND
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, MAX_CACHED, CachedRow, Decision, Renewal
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import retrieve
-from kvref.engine.verbs.store import EXPIRED_SECOND
 from kvref.protocol import commands as c
 from kvref.protocol.hits import END, numbered, renamed
 from kvref.protocol.replies import ITEM_OVERHEAD, Status
@@ -152,7 +152,7 @@ class Touching:
     def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""
         bound = self._bound
-        time = retrieve.requested_time(bound.session, bound.mapping, exptime, bound.now)
+        time = times.requested_time(bound.session, bound.mapping, exptime, bound.now)
         bound.writing = True
         if bound.is_missing(row):
             bound.counted.append(UNTOUCHED)

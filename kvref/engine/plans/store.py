@@ -6,11 +6,11 @@ from typing import Any, Final, NoReturn
 
 from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
+from kvref.engine.items import storage, times
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
 from kvref.engine.values import RefusedError, ascii_width, has_text, shown_flags
-from kvref.engine.verbs import store
 from kvref.protocol import commands as c
 from kvref.protocol.hits import SHOWN
 from kvref.protocol.replies import Status
@@ -26,7 +26,7 @@ Stored = tuple[str, int, int, bytes, int, bool]
 
 
 class Storage:
-    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`."""
+    """Decide storage commands of one mapping, by the rules of `kvref.engine.items.storage`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -35,14 +35,14 @@ class Storage:
         self._rules = bound.rules
         # What the column has of flags that passed the check, and what a get shows of that.
         self._flags: dict[int, tuple[int | None, int]] = {}
-        self._never = store.fit_time(bound.mapping, store.time_of(bound.session, 0, 0))
+        self._never = times.fit_time(bound.mapping, times.time_of(bound.session, 0, 0))
         self._names = {verb: _counted(verb) for verb in VERBS}
         self._stored = self._names["set"][Status.STORED] + STORED_ITEM
         first = bound.mapping.values[0]
         self._width = ascii_width(first) if bound.one_text else -1
         self._has_text = has_text(first)
         self._begins_before_key = bound.rules.unfit_key_fails  # see `store.write`
-        self._checks_appended = store.checks_numbers(bound.rules, "append")
+        self._checks_appended = storage.checks_numbers(bound.rules, "append")
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide a set, or a command whose condition holds."""
@@ -84,7 +84,7 @@ class Storage:
         if self._begins_before_key:
             self._bound.writing = True
         if not row[HIT]:
-            store.storage_key(self._bound.key, verb, word, self._rules)
+            storage.storage_key(self._bound.key, verb, word, self._rules)
         if exptime:
             self._expiry(exptime)
         if flags not in self._flags:
@@ -96,7 +96,7 @@ class Storage:
             self._bound.counted[-1] = self._names[verb][Status.STORED] + STORED_ITEM
             return reply, new, parameters
         if verb == "add" and row[HIT] and unmet is Status.NOT_STORED:
-            self._bound.events.append((word, Change.OVERWRITTEN))  # an access, see `store.found_by_add`
+            self._bound.events.append((word, Change.OVERWRITTEN))  # an access, see `storage.found_by_add`
         return self._refused(verb, unmet, quiet=quiet)
 
     def append(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
@@ -108,16 +108,16 @@ class Storage:
         if not row[HIT]:
             bound.key(word)
         if self._checks_appended:
-            store.check_numbers(session, mapping, _record(command, word), bound.now)
+            storage.check_numbers(session, mapping, _record(command, word), bound.now)
         bound.writing = True
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
         stored, expiry = row[FLAGS], row[EXPIRY]
         if self._rules.append_takes_request:
-            stored = store.fit_flags(mapping, flags)
-            expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
-        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
+            stored = storage.fit_flags(mapping, flags)
+            expiry = times.fit_time(mapping, times.time_of(session, exptime, bound.now, from_now=True))
+        cells = storage.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
         cas = bound.next_cas()
         bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
         bound.events.append((word, Change.STORED))
@@ -128,7 +128,7 @@ class Storage:
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
         present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
-        unmet = store.unmet(self._session, verb, present, row[CAS], number)
+        unmet = storage.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (more:clock-001)
         return unmet
@@ -144,18 +144,18 @@ class Storage:
 
     def _expiry(self, exptime: int) -> int | None:
         """Return the expiry to write; raises RefusedError if the column cannot hold it and the profile checks that."""
-        time = store.time_of(self._session, exptime, self._bound.now)
+        time = times.time_of(self._session, exptime, self._bound.now)
         if not self._rules.wraps_integers:
-            store.check_time(self._mapping, time)
-        return store.fit_time(self._mapping, time)
+            times.check_time(self._mapping, time)
+        return times.fit_time(self._mapping, time)
 
     def _fit_flags(self, flags: int) -> tuple[int | None, int]:
         """Return the flags to write and those that a get shows then, and keep both; raises as `_expiry`."""
         if not self._rules.wraps_integers:
-            store.check_flags(self._mapping, flags)
+            storage.check_flags(self._mapping, flags)
         if len(self._flags) >= MAX_CACHED_FLAGS:
             self._flags.clear()
-        cell = store.fit_flags(self._mapping, flags)
+        cell = storage.fit_flags(self._mapping, flags)
         stored = self._flags[flags] = cell, shown_flags(cell)
         return stored
 

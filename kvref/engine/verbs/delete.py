@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from kvref.engine.failures import NOT_FLUSHED, refused_by_table
 from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBack
 from kvref.engine.session import Session
-from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
-from kvref.protocol.replies import ClientError, Fault, Line, ServerError, Status
-
-NOT_FLUSHED: Final = ServerError("failed to flush cache", Fault.NOT_FLUSHED)
+from kvref.protocol.replies import ClientError, Line, ServerError, Status
 
 
 def delete(session: Session, command: c.Delete, now: int) -> OperationGen:

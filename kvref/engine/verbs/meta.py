@@ -6,14 +6,15 @@ The state that memcached keeps in an item in addition to its value (stale, won, 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Any, Final
 
-from kvref.engine.access_log import Change, ItemAccess
+from kvref.engine.access_log import Change
 from kvref.engine.cache import dispatch
 from kvref.engine.cache.dispatch import Verb, entry_of, note, run_by_policy
-from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
+from kvref.engine.cache.memory import Entry, Policy
+from kvref.engine.items import meta as items
+from kvref.engine.items import storage, times
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
 from kvref.engine.session import Session
@@ -23,43 +24,11 @@ from kvref.engine.verbs import store
 from kvref.engine.verbs.arithmetic import arithmetic as count
 from kvref.engine.verbs.delete import delete as delete_item
 from kvref.engine.verbs.ranges import parse
-from kvref.engine.verbs.retrieve import count_read, requested_time, retimed, switch_item
-from kvref.engine.verbs.store import EXPIRED_SECOND, expires_at_once, new_cas, time_of
+from kvref.engine.verbs.retrieve import count_read, retimed, switch_item
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
 from kvref.protocol.replies import MetaCode, Status
-
-CODES: Final = {
-    Status.STORED: MetaCode.DONE,
-    Status.DELETED: MetaCode.DONE,
-    Status.NOT_STORED: MetaCode.NOT_STORED,
-    Status.EXISTS: MetaCode.EXISTS,
-    Status.NOT_FOUND: MetaCode.NOT_FOUND,
-}
-
-
-class ItemState(Protocol):
-    """The state of items that no table has, see `Marks`."""
-
-    def exclusive(self) -> AbstractContextManager[None]: ...
-    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark: ...
-    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None: ...
-    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None: ...
-    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> ItemAccess: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An item: its cache key, its entry, its mapping, and its row, None if the item is in the memory cache."""
-
-    at: Key
-    entry: Entry
-    mapping: Mapping
-    row: Row | None
-
-    def left(self, now: int) -> int:
-        return -1 if self.entry.expiry <= 0 else max(0, self.entry.expiry - now)
 
 
 def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
@@ -77,15 +46,18 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
         policy = session.shared.directory.policies.combined(*kinds)
         found = yield from _find(session, mapping, key, now, policy, locks=writes)
         if found is None and command.vivify is not None and policy is not Policy.OFF:
-            check_times(session, mapping, command, now)
+            items.check_times(session, mapping, command, now)
             reply = yield from _verb(session, c.Store("add", command.word, 0, command.vivify, b""), now, store.store)
             if reply not in (Status.STORED, Status.NOT_STORED):
                 return reply
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
-            if found is None and created and expires_at_once(session, command.vivify):
-                found = Found(
-                    (mapping.identity, key), Entry(0, b"", session.written_cas, EXPIRED_SECOND, now), mapping, None
+            if found is None and created and times.expires_at_once(session, command.vivify):
+                found = items.Found(
+                    (mapping.identity, key),
+                    Entry(0, b"", session.written_cas, times.EXPIRED_SECOND, now),
+                    mapping,
+                    None,
                 )
     if command.exptime is not None and found is not None:
         session.defer_count(session.shared.counters.touched, command.word, hit=True)
@@ -97,43 +69,10 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             return r.Meta(MetaCode.MISSED)
         touched = found
     marks = session.shared.marks
-    reply = answer(session, marks, command, found, touched, now, created=created)
+    reply = items.answer(session, marks, command, found, touched, now, created=created)
     if touched is not found:
         marks.changed(found.mapping, found.at[1], now, Change.MARKED)  # the reply shows accesses to the item before
     return reply
-
-
-def answer(
-    session: Session, marks: ItemState, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool
-) -> r.Meta:
-    """Return the reply for an item, `created` by this command or not, with what the client is to recache (W, X, Z)."""
-    entry, mapping, key = found.entry, found.mapping, found.at[1]
-    with marks.exclusive():
-        mark = marks.of(mapping, key, entry)
-        old = created
-        if command.recache is not None and not created:
-            expiry = (entry if command.precedes(b"R", b"T") else touched.entry).expiry
-            old = 0 < expiry < time_of(session, command.recache, now)
-        # A client without the right to write cannot recache the item, and would keep other clients from doing so.
-        won = not (mark.taken or session.access.read_only) and (old or mark.stale)
-        if won:
-            marks.take(mapping, key, touched.entry)
-        hit, idle = _accessed(session, marks, found, now) if command.shows_access else (False, 0)
-        if not command.has(b"u"):
-            marks.fetched(mapping, key, now)
-    earlier = -1 if created else found.left(now)
-    item = r.MetaItem(entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, hit, idle)
-    data = entry.data if command.has(b"v") else None
-    return r.Meta(MetaCode.DONE, item, data, mark.stale, won, mark.taken)
-
-
-def _accessed(session: Session, marks: ItemState, found: Found, now: int) -> tuple[bool, int]:
-    """Return whether an item was read after it was written, and the seconds that `l` shows.
-
-    Of a row of which the server knows no access, the seconds are those since its start.
-    """
-    access = marks.access(found.mapping, found.at[1], found.entry)
-    return access.hit, max(0, now - (access.time or session.shared.cache.began + BEFORE_START))
 
 
 def set_(session: Session, command: c.MetaSet, now: int) -> OperationGen:
@@ -186,10 +125,10 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
     if command.cas is not None and command.cas != found.entry.cas:
         return r.Meta(MetaCode.EXISTS)
     if found.row is not None:
-        check_markable(found.mapping)
+        items.check_markable(found.mapping)
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
-        if expires_at_once(session, command.exptime):
+        if times.expires_at_once(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from renumbered(session, found, now)
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
@@ -197,22 +136,14 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
     return r.Meta(MetaCode.DONE)
 
 
-def check_markable(mapping: Mapping) -> None:
-    """Raise RefusedError if the rows of a mapping cannot be marked as stale."""
-    if mapping.cas is None:
-        # Without a cas number, a recached value that equals the stale one cannot be distinguished from it.
-        name = mapping.name
-        raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
-
-
-def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
+def renumbered(session: Session, found: items.Found, now: int) -> Generator[Operation, Any, Entry]:
     """Give an item another cas number, so that writes with the earlier one fail; return its entry."""
     if found.row is None:
         cache = session.shared.cache
         entry = replace(found.entry, cas=next(cache.numbers))
         cache.put(found.at, entry)
         return entry
-    mapping, row = found.mapping, replace(found.row, cas=new_cas(session, found.mapping))
+    mapping, row = found.mapping, replace(found.row, cas=storage.new_cas(session, found.mapping))
     cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
     if cause is not None:
         raise RefusedError(r.ServerError(cause))
@@ -221,19 +152,12 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
     return entry_of(session, row, now)
 
 
-def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaArithmetic, now: int) -> None:
-    """Refuse times that a mapping cannot keep before anything is written, see `requested_time`."""
-    for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
-        if time is not None:
-            requested_time(session, mapping, time, now)
-
-
 def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
     """Add to or subtract from a number, or store the first one (N); then its item may get another time (T)."""
     if command.exptime is not None:
         target = yield from session.resolve(command.word, switches=True)
         if not isinstance(target, Status):
-            check_times(session, target[0], command, now)
+            items.check_times(session, target[0], command, now)
     inner = c.Arithmetic(
         command.increment, command.word, command.delta,
         initial=command.initial, exptime=command.vivify, cas=command.cas,
@@ -259,7 +183,7 @@ def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
     if found is None:
         return r.MetaDebug(None)
     entry = found.entry
-    hit, idle = _accessed(session, session.shared.marks, found, now)
+    hit, idle = items.accessed(session, session.shared.marks, found, now)
     rows = {
         "exp": -1 if entry.expiry <= 0 else now - entry.expiry,
         "la": idle,
@@ -271,7 +195,7 @@ def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
     return r.MetaDebug([(name, str(value)) for name, value in rows.items()])
 
 
-def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Operation, Any, Found | None]:
+def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Operation, Any, items.Found | None]:
     """Find the item that a write is about, and lock its row."""
     target = yield from session.resolve(command.word, switches=True)
     if isinstance(target, Status) or not target[1]:
@@ -281,7 +205,7 @@ def _named(session: Session, command: c.MetaRequest, now: int) -> Generator[Oper
 
 def _find(
     session: Session, mapping: Mapping, key: bytes, now: int, policy: Policy, *, locks: bool
-) -> Generator[Operation, Any, Found | None]:
+) -> Generator[Operation, Any, items.Found | None]:
     """Find an item where the policy says.
 
     Args:
@@ -294,7 +218,7 @@ def _find(
     if policy is Policy.CACHE or (policy is Policy.BOTH and not locks and not session.pending.holds(at)):
         entry = session.shared.cache.find(at, now)
         if entry is not None:
-            return Found(at, entry, mapping, None)
+            return items.Found(at, entry, mapping, None)
     if policy in (Policy.CACHE, Policy.OFF):
         return None
     row: Row | None
@@ -310,19 +234,19 @@ def _find(
             row = None
     if row is None:
         return None
-    return Found((mapping.identity, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
+    return items.Found((mapping.identity, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
 
 
-def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
+def _touch(session: Session, found: items.Found, exptime: int, now: int) -> Generator[Operation, Any, items.Found]:
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     return (yield from _retimed(session, found, exptime, now))
 
 
-def _retimed(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
+def _retimed(session: Session, found: items.Found, exptime: int, now: int) -> Generator[Operation, Any, items.Found]:
     if found.row is None:
         entry = dispatch.touch(session, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)
-    time = requested_time(session, found.mapping, exptime, now)
+    time = times.requested_time(session, found.mapping, exptime, now)
     row = yield from retimed(session, found.mapping, found.row, time, now)
     return replace(found, row=row, entry=entry_of(session, row, now))
 
@@ -340,7 +264,7 @@ def _verb(session: Session, command: c.Command, now: int, verb: Verb) -> Operati
 
 
 def _coded(reply: r.Reply) -> r.Reply:
-    code = CODES.get(reply) if isinstance(reply, Status) else None
+    code = items.CODES.get(reply) if isinstance(reply, Status) else None
     return reply if code is None else r.Meta(code)
 
 

@@ -13,12 +13,13 @@ from typing import Any
 from kvref.engine.access_log import Change
 from kvref.engine.cache.dispatch import cached, note
 from kvref.engine.cache.memory import Policy
+from kvref.engine.items import times
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import LockWaitError, Lookup, Operation, OperationGen, RollBack, Row, Update
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.engine.verbs.ranges import Range, parse, scan
-from kvref.engine.verbs.store import EXPIRED_SECOND, check_time, expires_at_once, remove_row, time_of
+from kvref.engine.verbs.store import remove_row
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT
@@ -234,7 +235,7 @@ def touched(
         RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
     """
     yield from session.check(mapping)
-    time = requested_time(session, mapping, exptime, now)
+    time = times.requested_time(session, mapping, exptime, now)
     row = yield from session.existing(mapping, key, now)
     if row is None:
         return None
@@ -251,7 +252,7 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     Raises:
         RefusedError: the table refuses it.
     """
-    if mapping.expiry is None and time == EXPIRED_SECOND:
+    if mapping.expiry is None and time == times.EXPIRED_SECOND:
         cause = yield from remove_row(session, mapping, row)
         if cause is not None:
             raise RefusedError(r.ServerError(cause))
@@ -264,15 +265,3 @@ def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -
     if session.shared.directory.policies.set is Policy.BOTH:
         note(session, mapping, row, now)
     return row
-
-
-def requested_time(session: Session, mapping: Mapping, exptime: int, now: int) -> int:
-    """Return a row's new expiry, see `Rules.is_expired`, 0: never; raises RefusedError if no column can store it."""
-    if mapping.expiry is None and exptime and not expires_at_once(session, exptime):
-        # A set stores at least its value; a touch without an expiry column would do nothing at all.
-        raise RefusedError(
-            r.ClientError(f"mapping {mapping.name} has no expiry column: the only time that it keeps is 0")
-        )
-    time = time_of(session, exptime, now)
-    check_time(mapping, time)
-    return time

@@ -1,0 +1,39 @@
+"""Replies to commands that could not be carried out: the table refuses the write, or a lock is not free in time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.engine.session import LOCK_WAIT, Session
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+
+NOT_COUNTED: Final = r.ServerError("failed to store item", r.Fault.NOT_STORED)
+NOT_FLUSHED: Final = r.ServerError("failed to flush cache", r.Fault.NOT_FLUSHED)
+
+
+def refused_by_table(session: Session, cause: str) -> r.Reply:
+    """Return the answer to a write that the table refused."""
+    return r.ServerError(cause) if session.rules.refusal_is_error else r.Status.NOT_STORED
+
+
+def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
+    """Return the reply to a command that has waited too long for another writer."""
+    if session.rules.lock_wait_is_error:
+        return r.ServerError(LOCK_WAIT, r.Fault.CONFLICT)
+    return failed(session, command)
+
+
+def failed(session: Session, command: c.Command, of_delete: r.Reply = r.Status.NOT_FOUND) -> r.Reply:
+    """Answer a write that could not be tried, as the plugin does (runtime-016, runtime-017, side-005..007)."""
+    match command:
+        case c.Store():
+            return r.Status.NOT_STORED
+        case c.Delete():
+            return of_delete
+        case c.Get():
+            return r.Items([], command.with_cas)  # a row that is there is missed (rbatch-070)
+        case c.FlushAll():
+            return NOT_FLUSHED if session.rules.flush_reports_failure else r.Status.OK
+        case _:
+            return NOT_COUNTED
