@@ -17,6 +17,26 @@ def refused_by_table(session: Session, cause: str) -> r.Reply:
     return r.ServerError(cause) if session.rules.refusal_is_error else r.Status.NOT_STORED
 
 
+def refused_write(session: Session, command: c.Command, cause: str, reply: r.Reply | None = None) -> r.Reply:
+    """Return the reply to a command whose write the table refuses.
+
+    Args:
+        cause: the table's reason.
+        reply: what the command was to be answered; None: it is not known.
+    """
+    match command:
+        case c.Store():
+            return refused_by_table(session, cause)
+        case c.Delete():
+            return refused_by_table(session, cause) if session.rules.refusal_is_error else r.Status.NOT_FOUND
+        case c.Arithmetic() if session.rules.answers_refused_sum and reply is not None:
+            return reply
+        case c.Arithmetic() if not session.rules.refusal_is_error:
+            return NOT_COUNTED
+        case _:
+            return r.ServerError(cause)
+
+
 def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
     """Return the reply to a command that has waited too long for another writer."""
     if session.rules.lock_wait_is_error:

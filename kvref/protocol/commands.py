@@ -200,6 +200,9 @@ class MetaDelete(MetaRequest):
     stale: bool = False
 
 
+_SHOWING: Final = {b"t", b"c"}  # flags of `ma` whose reply shows more of the item than its number
+
+
 @dataclass(slots=True)
 class MetaArithmetic(MetaRequest):
     """ma.
@@ -219,6 +222,11 @@ class MetaArithmetic(MetaRequest):
     vivify: int = 0
     cas: int = 0
     exptime: int | None = None
+
+    @property
+    def shows_item(self) -> bool:
+        """Return whether the reply shows more of the item than its number, or the item gets another time."""
+        return self.exptime is not None or not _SHOWING.isdisjoint([option[:1] for option in self.options])
 
 
 @dataclass(slots=True)

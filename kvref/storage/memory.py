@@ -17,7 +17,7 @@ from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Mapping, Naming
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow, written_row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
@@ -27,7 +27,7 @@ from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import Container, PolicyCell, Table
 from kvref.storage.key_order import KeyOrder
-from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
+from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
 from kvref.storage.rows import from_sql
 
 SCHEME: Final = "memory://"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
 
@@ -48,16 +47,6 @@ def _bytes_of(column: Column) -> int:
     if column.kind is Kind.INTEGER:
         return _DIGITS
     return _MAX_COUNTED if column.width is None else min(4 * column.width, _MAX_COUNTED)
-
-
-def written_row(mapping: Mapping, key: Cell, parameters: Parameters) -> Row:
-    """Return the row with a key that a write of all mapped columns leaves."""
-    count = len(mapping.values)
-    options: Iterator[Any] = iter(parameters[count:])
-    flags, cas, expiry = (
-        None if column is None else next(options) for column in (mapping.flags, mapping.cas, mapping.expiry)
-    )
-    return Row(key, parameters[:count], flags, cas, expiry)
 
 
 class Overlay:

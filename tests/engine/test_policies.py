@@ -54,6 +54,14 @@ def test_the_plugin_keeps_what_was_discarded(harness: Make) -> None:
         assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []
 
 
+def test_a_large_set_removes_the_row_and_its_item_from_the_cache(harness: Make) -> None:
+    endpoint = harness("kvref", CACHING)
+    endpoint.say(b"set k 0 0 1\r\nx\r\n")
+    endpoint.say(b"set k 0 0 2000000\r\n" + b"v" * 2_000_000 + b"\r\n")
+    assert value_of(endpoint, "b") == b"END\r\n"
+    assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []
+
+
 def test_a_large_set_removes_its_key_from_the_cache(harness: Make) -> None:
     refused = b"SERVER_ERROR object too large for cache\r\n"
     for profile in ("mysql-8.0", "mysql-5.6", "kvref"):

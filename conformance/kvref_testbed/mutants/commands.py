@@ -10,7 +10,7 @@ from typing import Any
 from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.items import storage, sums, times
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Clear, Lookup, Remove, Update
+from kvref.engine.operations import Clear
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
@@ -19,7 +19,7 @@ from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import crawler as crawler_verb
-from kvref.engine.verbs import delete, ranges, retrieve, store
+from kvref.engine.verbs import delete, ranges, retrieve
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import client_warnings, connection, server, stats_rows
@@ -144,7 +144,7 @@ def refuses_times_from_2_31() -> None:
 @breaks("KV-EXP-025")
 def keeps_items_without_an_expiry_column() -> None:
     """A row without an expiry column is stored for good whatever its time."""
-    put(store, "remove_row", lambda session, mapping, row: (yield Update(mapping, row.key, row, clear_unmapped=False)))
+    put(times, "keeps_no_item", lambda _session, _mapping, _exptime: False)
 
 
 @breaks("KV-PARSE-027")
@@ -510,29 +510,6 @@ def ignores_the_second_bound() -> None:
 @breaks("KV-EXP-029")
 def removes_expired_rows_that_it_finds() -> None:
     """A command other than `get` that finds an expired row removes it."""
-    existing = Session.existing
-
-    def removing(self: Session, mapping: Mapping, key: bytes, now: int) -> OperationGen:
-        row = yield from existing(self, mapping, key, now)
-        if row is None:
-            cell = self.key_to_find(mapping, key)
-            over = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-            if over is not None:
-                yield Remove(mapping, over.key)
-        return row
-
-    put(Session, "existing", removing)
-    write = store.write
-
-    def storing(session: Session, mapping: Mapping, key: bytes, command: Any, now: int, **how: Any) -> OperationGen:
-        reply = yield from write(session, mapping, key, command, now, **how)
-        if reply is replies.Status.NOT_STORED and command.verb != "add":
-            row = yield Lookup(mapping, session.key_to_find(mapping, key), for_update=True)
-            if row is not None:
-                yield Remove(mapping, row.key)
-        return reply
-
-    put(store, "write", storing)
 
     def cleaning(decide: Any) -> Any:
         def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:

@@ -8,14 +8,12 @@ from typing import Any
 
 from kvref.engine import access_log, dispatch, shared_state
 from kvref.engine.items import sums
-from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Row
 from kvref.engine.plans import retrieve as plans_of_gets
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
 from kvref.engine.session import Session
-from kvref.engine.verbs import meta, retrieve
+from kvref.engine.verbs import meta
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
@@ -37,7 +35,6 @@ def runs_the_data_of_a_refused_ms() -> None:
 @breaks("KV-TOUCH-006")
 def touches_the_cas_number_too() -> None:
     """A touch is a write like any other."""
-    put(retrieve, "replace", lambda row, expiry: replace(row, expiry=expiry, cas=(row.cas or 0) + 1))
     renewed = plans_of_gets.renewed
 
     def renumbered(bound: Bound, row: CachedRow, time: int) -> Any:
@@ -52,12 +49,7 @@ def touches_the_cas_number_too() -> None:
 @breaks("KV-TOUCH-025")
 def answers_a_gat_as_a_get() -> None:
     """A row is found and its time stays."""
-
-    def kept(_session: Session, _mapping: Mapping, row: Row, _time: int, _now: int) -> Generator[Any, Any, Row]:
-        yield from ()
-        return row
-
-    put(retrieve, "retimed", kept)
+    put(plans_of_gets, "renewed", lambda _bound, _row, _time: (None, None))
 
 
 @breaks("KV-MG-012")
@@ -138,11 +130,7 @@ def deletes_what_it_should_mark() -> None:
 def marks_under_the_old_number() -> None:
     """A stale item keeps its cas number."""
 
-    def kept(_session: Session, found: Any, _now: int) -> OperationGen:
-        yield from ()
-        return found.entry
-
-    put(meta, "renumbered", kept)
+    put(meta, "renumbered", lambda _session, found: found.entry)
 
     def keeping(decide: Any) -> Any:
         def decided(self: Any, row: CachedRow, word: bytes, command: Any) -> Any:

@@ -13,7 +13,7 @@ from kvref.engine.plans.plan import HIT
 from kvref.engine.plans.store import Storage
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import delete, store
+from kvref.engine.verbs import delete, on_row
 from kvref.protocol import command_table, commands, grammar, text
 from kvref.protocol.replies import Fault, ServerError, Status
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions
@@ -104,16 +104,8 @@ def measures_the_value_before_it_finds_the_mapping() -> None:
 @breaks("KV-ORDER-006")
 def tests_the_condition_before_the_key() -> None:
     """A key that is too long for its column is a missing key to verbs that need an item."""
-    write = store.write
 
-    def missing(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
-        if command.verb in LATER and session.key_to_find(mapping, key) is None:
-            return Status.NOT_FOUND if command.verb == "cas" else Status.NOT_STORED
-        return (yield from write(session, mapping, key, command, now, **how))
-
-    put(store, "write", missing)
-
-    def missing_too(decide: Any) -> Any:
+    def missing(decide: Any) -> Any:
         def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
             try:
                 return decide(self, row, word, command)
@@ -124,20 +116,12 @@ def tests_the_condition_before_the_key() -> None:
 
         return decided
 
-    put_decisions(missing_too, Storage.conditional, Storage.append)
+    put_decisions(missing, Storage.conditional, Storage.append)
 
 
 @breaks("KV-ORDER-007")
 def measures_the_value_before_it_tests_the_condition() -> None:
     """A value that is too long for its column is refused though the condition of the verb does not hold."""
-    write = store.write
-
-    def hasty(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
-        if command.verb != "set":
-            values.split_value(mapping, command.data, session.shared.directory.separator, session.rules)
-        return (yield from write(session, mapping, key, command, now, **how))
-
-    put(store, "write", hasty)
 
     def hastily(decide: Any) -> Any:
         def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
@@ -160,11 +144,13 @@ def measures_the_value_before_it_tests_the_condition() -> None:
 @breaks("KV-ORDER-008")
 def asks_the_table_before_it_measures_the_value() -> None:
     """The reply to a value that is too long names another column for which the table refuses the row."""
-    write = store.write
+    run_on_row = on_row.run_on_row
 
-    def late(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
+    def late(
+        session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, decide: Any
+    ) -> OperationGen:
         try:
-            return (yield from write(session, mapping, key, command, now, **how))
+            return (yield from run_on_row(session, mapping, key, command, now, decide))
         except RefusedError as unfit:
             if not (isinstance(unfit.reply, ServerError) and unfit.reply.fault is Fault.TOO_LARGE):
                 raise
@@ -177,4 +163,4 @@ def asks_the_table_before_it_measures_the_value() -> None:
                 yield Remove(mapping, cell)
             raise
 
-    put(store, "write", late)
+    put(on_row, "run_on_row", late)

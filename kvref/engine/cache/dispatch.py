@@ -17,7 +17,7 @@ from kvref.engine.items.storage import APPENDING, found_by_add, unmet
 from kvref.engine.items.sums import NON_NUMERIC, change_of_sum, whole_number
 from kvref.engine.items.times import EXPIRED_SECOND, expires_at_once
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Lookup, Operation, OperationGen, Row
+from kvref.engine.operations import Cell, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, to_bytes
@@ -286,7 +286,7 @@ def _rows_cached(
         if reply is Status.OK:
             session.shared.cache.clear()
         return reply
-    reply = yield from in_table(_noting(verb), session, command, now)
+    reply = yield from in_table(verb, session, command, now)
     if isinstance(command, c.Delete | c.Refused):
         # Its row may be gone by SQL: what the cache still has of it goes too, and was there to be deleted.
         done = yield from in_table(_removed, session, command, now)
@@ -301,42 +301,19 @@ def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> Opera
     return _done(session, command, target, now)
 
 
-def _noting(verb: Verb) -> Verb:
-    """Return a verb that notes for the cache what it did to its row, before a commit can follow."""
-
-    def noting(session: Session, command: c.Store | c.Arithmetic | c.Delete | c.Refused, now: int) -> OperationGen:
-        removes = isinstance(command, c.Delete | c.Refused)
-        target = yield from _target(session, _word(command))
-        if target is None or target.mapping is None or not target.key:
-            return (yield from verb(session, command, now))
-        row = (yield from _row(session, target)) if removes else None
-        reply = yield from verb(session, command, now)
-        if removes:
-            if row is not None and (reply is Status.DELETED or isinstance(command, c.Refused)):
-                session.pending.wrote((target.at[0], to_bytes(row.key)), None)
-        elif reply is Status.STORED or isinstance(reply, Number):
-            row = yield from _row(session, target)
-            if row is not None:
-                note(session, target.mapping, row, now)
-        return reply
-
-    return noting
-
-
 def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
     """Keep a row as it is after a write, for the cache to have it with the commit."""
     session.pending.wrote((mapping.identity, to_bytes(row.key)), entry_of(session, row, now))
 
 
+def note_removed(session: Session, mapping: Mapping, key: Cell) -> None:
+    """Remove a row from the cache with the commit."""
+    session.pending.wrote((mapping.identity, to_bytes(key)), None)
+
+
 def entry_of(session: Session, row: Row, now: int) -> Entry:
     item = session.item(b"", row)
     return Entry(item.flags, item.data, item.cas, max(row.expiry or 0, 0), now)
-
-
-def _row(session: Session, target: _Target) -> OperationGen:
-    assert target.mapping is not None
-    cell = session.key_to_find(target.mapping, target.key)
-    return None if cell is None else (yield Lookup(target.mapping, cell))
 
 
 def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target | None]:

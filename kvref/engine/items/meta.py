@@ -10,7 +10,6 @@ from kvref.engine.access_log import ItemAccess
 from kvref.engine.cache.memory import BEFORE_START, Entry, Key
 from kvref.engine.items.times import requested_time, time_of
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Row
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark
 from kvref.engine.values import RefusedError
@@ -39,12 +38,11 @@ class ItemState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An item: its cache key, its entry, its mapping, and its row, None if the item is in the memory cache."""
+    """An item: its cache key, its entry and its mapping."""
 
     at: Key
     entry: Entry
     mapping: Mapping
-    row: Row | None
 
     def left(self, now: int) -> int:
         return -1 if self.entry.expiry <= 0 else max(0, self.entry.expiry - now)

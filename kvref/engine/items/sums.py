@@ -8,7 +8,7 @@ from typing import Final
 from kvref.engine.access_log import Change
 from kvref.engine.failures import NOT_COUNTED
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell
+from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session
 from kvref.engine.values import (
     RefusedError,
@@ -69,6 +69,12 @@ def whole_number(text: bytes) -> int:
     if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and (number := int(digits)) < _TOP:
         return number
     raise RefusedError(NON_NUMERIC)
+
+
+def columns_along(mapping: Mapping, row: Row) -> tuple[Column, ...]:
+    """Return the columns whose contents `leading` needs besides the one that is counted in."""
+    index = column_used(mapping, row.flags)
+    return mapping.following[index] if reads_along(mapping, index, row.values[index]) else ()
 
 
 def reads_along(mapping: Mapping, index: int, cell: Cell) -> bool:

@@ -28,6 +28,11 @@ def expires_at_once(session: Session, exptime: int) -> bool:
     return exptime < 0 and session.rules.negative_is_expired
 
 
+def keeps_no_item(session: Session, mapping: Mapping, exptime: int) -> bool:
+    """Return whether an item with this time is gone at once, because no column says that it is expired."""
+    return mapping.expiry is None and expires_at_once(session, exptime)
+
+
 def fit_time(mapping: Mapping, time: int) -> int | None:
     """Return an expiry time, a UNIX second or 0, as the column keeps it; None without expiry column."""
     return None if mapping.expiry is None else wrapped(mapping.expiry, time)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from kvref.engine.access_log import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.items import storage, sums, times
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import only_column, to_bytes, value_cell
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
@@ -17,6 +17,15 @@ from kvref.protocol.replies import Number, Status
 _ZERO = Number(0)
 # The sum, or why there is none; the rest as of `Decision`.
 Sum = tuple[int | Status, CachedRow | None, Parameters | None]
+
+
+@cache
+def _counted(increment: bool, missing_counted: bool | None = None) -> tuple[str, ...]:
+    """Return the counters of a sum, or with `missing_counted`, of a key without a row, see `counters.counted`."""
+    record = c.Arithmetic(increment, b"", 0)
+    if missing_counted is None:
+        return tuple(counted(record, _ZERO, missing_counted=False))
+    return tuple(counted(record, Status.NOT_FOUND, missing_counted=missing_counted))
 
 
 class Arithmetic:
@@ -33,12 +42,8 @@ class Arithmetic:
     def __init__(self, bound: Bound, *, numbered: bool = False) -> None:
         self._bound = bound
         missing_counted = bound.rules.answers_missing_key
-        records = {increment: c.Arithmetic(increment, b"", 0) for increment in (True, False)}
-        self.found = {key: tuple(counted(each, _ZERO, missing_counted=False)) for key, each in records.items()}
-        self._missed = {
-            key: tuple(counted(each, Status.NOT_FOUND, missing_counted=missing_counted))
-            for key, each in records.items()
-        }
+        self.found = {increment: _counted(increment) for increment in (True, False)}
+        self._missed = {increment: _counted(increment, missing_counted) for increment in (True, False)}
         mapping = bound.mapping
         mapped = {*mapping.values, *mapping.options.values()}
         self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.following))
@@ -89,7 +94,8 @@ class Arithmetic:
             known = dict(zip(mapping.values, cells, strict=True))
             options = ((mapping.flags, FLAGS), (mapping.cas, CAS), (mapping.expiry, EXPIRY))
             known |= {column: row[index] for column, index in options if column is not None}  # type: ignore[misc]
-            along = tuple(known[column] for column in mapping.following[index])
+            known |= bound.further
+            along = tuple(known[column] for column in mapping.following[index] if column in known)
         number = sums.leading(bound.session, mapping, index, cells[index], along)
         return index, to_bytes(cells[index]), number
 
@@ -107,5 +113,7 @@ class Arithmetic:
         cells = only_column(mapping, 0, value_cell(mapping.values[0], text, bound.rules))
         bound.counted += (STORED_ITEM, self.found[command.increment])
         bound.events.append((word, Change.STORED))
+        if exptime < 0 and times.keeps_no_item(bound.session, mapping, exptime):
+            return initial, ABSENT if row[HIT] else None, None
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
         return initial, new, bound.parameters(cells, flags, cas, expiry)

@@ -9,7 +9,7 @@ from typing import Final
 from kvref.engine import values
 from kvref.engine.access_log import Event
 from kvref.engine.items import storage
-from kvref.engine.mapping import Kind, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
@@ -38,6 +38,7 @@ class Bound:
             deciders set it where the steps of the command call `Batch.write`, and whoever has batches resets it.
         succeeded: whether it counts as a write that has not failed; None: if it writes. Set and reset alike.
         undo: what takes back the marks that the decided commands have set.
+        further: contents of columns that are not mapped, of the row of a command by steps, which incr and decr need.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
         next_cas: takes a cas number, as the column keeps it; None without cas column.
         one_text: there is one value column, of text or bytes; `value` returns its cell, see `key`.
@@ -56,6 +57,7 @@ class Bound:
         self.writing = False
         self.succeeded: bool | None = None
         self.undo: list[Callable[[], None]] = []
+        self.further: dict[Column, Cell] = {}
         self.counters = session.shared.counters
         self.accesses = session.shared.marks.log(mapping)
         self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)

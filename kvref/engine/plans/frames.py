@@ -9,6 +9,7 @@ from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_CACHED, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
+from kvref.engine.plans.store import OUTCOMES
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
 from kvref.protocol import commands as c
@@ -16,7 +17,6 @@ from kvref.protocol.binary import encode, found_frame, miss_frame
 from kvref.protocol.hits import data_of
 from kvref.protocol.replies import Number, Reply, Status
 
-_STATUSES: Final = {status.value: status for status in Status}
 _TOP: Final = 1 << 64
 
 
@@ -63,7 +63,7 @@ class FrameWrites(FrameReads):
         number = 0
         if new is not None:
             number = (new[CAS] or 0) if self._stores_any_cas else self._bound.session.written_cas
-        return encode(command, _frame(command), _STATUSES[shown], number), new, parameters
+        return encode(command, _frame(command), OUTCOMES[shown], number), new, parameters
 
     def delete(self, row: CachedRow, _word: bytes, command: c.Delete) -> Decision:
         status, new = self._deletion.removed(row, command.cas)

@@ -6,10 +6,11 @@ plans before it leave it, writes the last state of each row, commits, and puts e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kvref.engine.operations import Cell
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Cell, Row
 from kvref.engine.session import MIN_REPLY
 from kvref.engine.values import RefusedError
 
@@ -64,3 +65,13 @@ Plan = tuple[Callable[[Any, Any, Any], Any], bytes | tuple[bytes, ...], Any, lis
 
 class RemovedError(RefusedError):
     """A set is rejected and removes the row of its key, see `Session.refused_set_removes`."""
+
+
+def written_row(mapping: Mapping, key: Cell, parameters: Parameters) -> Row:
+    """Return the row with a key that a write of all mapped columns leaves."""
+    count = len(mapping.values)
+    options: Iterator[Any] = iter(parameters[count:])
+    flags, cas, expiry = (
+        None if column is None else next(options) for column in (mapping.flags, mapping.cas, mapping.expiry)
+    )
+    return Row(key, parameters[:count], flags, cas, expiry)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvref.engine import failures
 from kvref.engine.counters import counted
-from kvref.engine.failures import NOT_COUNTED, lock_wait_reply, refused_by_table
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.frames import FrameReads, FrameWrites
@@ -17,7 +17,7 @@ from kvref.engine.plans.store import Deletion, Storage
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.hits import END
-from kvref.protocol.replies import Items, Reply, ServerError, Status
+from kvref.protocol.replies import Items, Reply
 
 
 def record_of(plan: Plan) -> c.Command:
@@ -94,20 +94,12 @@ def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
 
 def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
     """Return the reply to a command whose write the table refuses."""
-    match record_of(plan):
-        case c.Store():
-            return refused_by_table(bound.session, cause)
-        case c.Delete():
-            return refused_by_table(bound.session, cause) if bound.rules.refusal_is_error else Status.NOT_FOUND
-        case c.Arithmetic() if not bound.rules.refusal_is_error:
-            return NOT_COUNTED
-        case _:
-            return ServerError(cause)
+    return failures.refused_write(bound.session, record_of(plan), cause)
 
 
 def lock_wait_timeout(bound: Bound, plan: Plan) -> Reply:
     """Return the reply to a command that has waited too long for another writer."""
-    return lock_wait_reply(bound.session, record_of(plan))
+    return failures.lock_wait_reply(bound.session, record_of(plan))
 
 
 def blocks_gets(plan: Plan) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NoReturn
 
 from kvref.engine.access_log import Change
@@ -19,7 +21,10 @@ VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
 MAX_CACHED_FLAGS: Final = 1 << 12  # contents of the flags column, by what clients have sent
 _STORED: Final = Change.STORED
 _STORED_LINE: Final = Status.STORED.value
-_OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
+# What a storage command is answered, by the bytes of the reply.
+OUTCOMES: Final = {
+    status.value: status for status in (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
+}
 
 # A storage command: verb, flags, exptime, data, cas number, noreply.
 Stored = tuple[str, int, int, bytes, int, bool]
@@ -30,7 +35,6 @@ class Storage:
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
-        self._session = bound.session
         self._mapping = bound.mapping
         self._rules = bound.rules
         # What the column has of flags that passed the check, and what a get shows of that.
@@ -43,6 +47,16 @@ class Storage:
         self._has_text = has_text(first)
         self._begins_before_key = bound.rules.unfit_key_fails  # see `store.write`
         self._checks_appended = storage.checks_numbers(bound.rules, "append")
+
+    def decider(self, verb: str) -> Callable[[CachedRow, bytes, Stored], Decision]:
+        """Return what decides a verb."""
+        match verb:
+            case "set":
+                return self.set
+            case "append" | "prepend":
+                return self.append
+            case _:
+                return self.conditional
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide a set, or a command whose condition holds."""
@@ -72,6 +86,8 @@ class Storage:
         reply = b"" if quiet else _STORED_LINE
         if bound.all_mapped:
             return reply, new, (*cells, stored, cas, expiry)
+        if exptime < 0 and times.keeps_no_item(bound.session, self._mapping, exptime):
+            return reply, ABSENT if row[HIT] else None, None
         return reply, new, bound.parameters(cells, stored, cas, expiry)
 
     def has_usual_numbers(self, command: Stored) -> bool:
@@ -102,7 +118,7 @@ class Storage:
     def append(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an append or a prepend."""
         verb, flags, exptime, data, number, quiet = command
-        bound, session, mapping = self._bound, self._session, self._mapping
+        bound, session, mapping = self._bound, self._bound.session, self._mapping
         if self._begins_before_key:
             bound.writing = True
         if not row[HIT]:
@@ -128,7 +144,7 @@ class Storage:
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
         present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
-        unmet = storage.unmet(self._session, verb, present, row[CAS], number)
+        unmet = storage.unmet(self._bound.session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (more:clock-001)
         return unmet
@@ -138,13 +154,13 @@ class Storage:
         return b"" if quiet else reply.value, None, None
 
     def _refuse(self, row: CachedRow, verb: str, unfit: RefusedError) -> NoReturn:
-        if row[HIT] and verb == "set" and self._session.refused_set_removes:
+        if row[HIT] and verb == "set" and self._bound.session.refused_set_removes:
             raise RemovedError(unfit.reply) from None
         raise unfit
 
     def _expiry(self, exptime: int) -> int | None:
         """Return the expiry to write; raises RefusedError if the column cannot hold it and the profile checks that."""
-        time = times.time_of(self._session, exptime, self._bound.now)
+        time = times.time_of(self._bound.session, exptime, self._bound.now)
         if not self._rules.wraps_integers:
             times.check_time(self._mapping, time)
         return times.fit_time(self._mapping, time)
@@ -165,10 +181,15 @@ def _record(command: Stored, word: bytes) -> c.Store:
     return c.Store(verb, word, flags, exptime, b"", number, quiet)
 
 
+@cache
 def _counted(verb: str) -> dict[Status, tuple[str, ...]]:
     """Return the names of the counters of a verb by its reply."""
     record: Any = c.Store(verb, b"", 0, 0, b"")
-    return {reply: tuple(counted(record, reply, missing_counted=False)) for reply in _OUTCOMES}
+    return {reply: tuple(counted(record, reply, missing_counted=False)) for reply in OUTCOMES.values()}
+
+
+_DELETED: Final = tuple(counted(c.Delete(b""), Status.DELETED, missing_counted=False))
+_MISSED: Final = tuple(counted(c.Delete(b""), Status.NOT_FOUND, missing_counted=False))
 
 
 class Deletion:
@@ -176,8 +197,6 @@ class Deletion:
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
-        self._deleted = tuple(counted(c.Delete(b""), Status.DELETED, missing_counted=False))
-        self._missed = tuple(counted(c.Delete(b""), Status.NOT_FOUND, missing_counted=False))
 
     def delete(self, row: CachedRow, _word: bytes, quiet: bool) -> Decision:
         """Decide a delete; the command is whether it has noreply."""
@@ -189,9 +208,9 @@ class Deletion:
         bound = self._bound
         bound.writing = True
         if bound.is_missing(row):
-            bound.counted.append(self._missed)
+            bound.counted.append(_MISSED)
             return Status.NOT_FOUND, None
         if number and bound.session.is_another(row[CAS], number):
             return Status.EXISTS, None
-        bound.counted.append(self._deleted)
+        bound.counted.append(_DELETED)
         return Status.DELETED, ABSENT

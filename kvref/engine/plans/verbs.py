@@ -21,10 +21,9 @@ class Verbs:
 
     def __init__(self, bound: Bound) -> None:
         storage = Storage(bound)
-        self.stores: dict[str, Callable[[CachedRow, bytes, Stored], Decision]] = dict.fromkeys(
-            VERBS, storage.conditional
-        )
-        self.stores |= {"set": storage.set, "append": storage.append, "prepend": storage.append}
+        self.stores: dict[str, Callable[[CachedRow, bytes, Stored], Decision]] = {
+            verb: storage.decider(verb) for verb in VERBS
+        }
         self.deletion = Deletion(bound)
         self.sums = Arithmetic(bound)
         self.touching = Touching(bound)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from kvref.engine.failures import NOT_FLUSHED, refused_by_table
+from kvref.engine.cache.dispatch import note_removed
+from kvref.engine.cache.memory import Policy
+from kvref.engine.failures import NOT_FLUSHED
 from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBack
+from kvref.engine.plans.plan import CachedRow
+from kvref.engine.plans.store import Deletion
 from kvref.engine.session import Session
+from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
 from kvref.protocol import commands as c
 from kvref.protocol.replies import ClientError, Line, ServerError, Status
 
@@ -14,15 +19,12 @@ def delete(session: Session, command: c.Delete, now: int) -> OperationGen:
     if isinstance(target, Status):
         return target
     mapping, key = target
-    row = yield from session.existing(mapping, key, now)
-    if row is None:
-        return Status.NOT_FOUND
-    if session.is_another(row.cas, command.cas):
-        return Status.EXISTS
-    cause = yield Remove(mapping, row.key)
-    if cause is not None:
-        return refused_by_table(session, cause) if session.rules.refusal_is_error else Status.NOT_FOUND
-    return Status.DELETED
+
+    def decide(bound: StepBound, row: CachedRow, _word: bytes) -> StepDecision:
+        status, new = Deletion(bound).removed(row, command.cas)
+        return status, new, None
+
+    return (yield from run_on_row(session, mapping, key, command, now, decide))
 
 
 def refused(session: Session, command: c.Refused, _now: int) -> OperationGen:
@@ -35,6 +37,8 @@ def refused(session: Session, command: c.Refused, _now: int) -> OperationGen:
             row = yield from session.existing(mapping, key, 0)
             if row is not None:
                 yield Remove(mapping, row.key)
+                if session.shared.directory.policies.delete is Policy.BOTH and session.rules.cache_holds_rows:
+                    note_removed(session, mapping, row.key)
         reason = yield from session.batch.wrote(failed=row is None)
         if reason is not None:
             return ServerError(reason)

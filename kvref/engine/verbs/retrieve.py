@@ -10,16 +10,16 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine.access_log import Change
-from kvref.engine.cache.dispatch import cached, note
+from kvref.engine.cache.dispatch import cached
 from kvref.engine.cache.memory import Policy
-from kvref.engine.items import times
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import LockWaitError, Lookup, Operation, OperationGen, RollBack, Row, Update
+from kvref.engine.operations import LockWaitError, Lookup, Operation, OperationGen, RollBack, Row
+from kvref.engine.plans.plan import CAS, FLAGS, CachedRow
+from kvref.engine.plans.retrieve import Touching
 from kvref.engine.session import Session, UnfitError
-from kvref.engine.values import RefusedError, to_bytes
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
+from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
 from kvref.engine.verbs.ranges import Range, parse, scan
-from kvref.engine.verbs.store import remove_row
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT
@@ -189,8 +189,9 @@ def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, 
 def touch(session: Session, command: c.Touch, now: int) -> OperationGen:
     """Give one row another time."""
     target = yield from session.resolve(command.word, switches=True)
-    row = None if isinstance(target, r.Status) else (yield from touched(session, *target, command.exptime, now))
-    return r.Status.NOT_FOUND if row is None else r.Status.TOUCHED
+    if isinstance(target, r.Status):
+        return target
+    return (yield from _touched(session, *target, command, now, []))
 
 
 def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> OperationGen:
@@ -198,7 +199,7 @@ def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> Operati
     items: list[r.Item] = []
     size = 0
     for word in command.words:
-        item = yield from _got(session, word, command.exptime, now)
+        item = yield from _got(session, word, command, now)
         if item is not None:
             items.append(item)
             size += item.size
@@ -206,62 +207,34 @@ def get_and_touch(session: Session, command: c.GetAndTouch, now: int) -> Operati
     return r.Items(items, command.with_cas)
 
 
-def _got(session: Session, word: bytes, exptime: int, now: int) -> Generator[Operation, Any, r.Item | None]:
+def _got(session: Session, word: bytes, command: c.GetAndTouch, now: int) -> Generator[Operation, Any, r.Item | None]:
     target = yield from session.resolve(word, switches=True)
-    row: Row | None = None
+    found: list[r.Item] = []
     if not isinstance(target, r.Status):
         mapping, key = target
         if not key:
             return switch_item(session, word, mapping)
         if session.rules.ranges and parse(key) is not None:
             raise RefusedError(r.ClientError("gat does not support ranges; use get, then touch each key"))
-        row = yield from touched(session, mapping, key, exptime, now)
-        reason = yield from session.batch.wrote(failed=row is None)
+        reply = yield from _touched(session, mapping, key, command, now, found)
+        if not isinstance(reply, r.Status):
+            raise RefusedError(reply)
+        reason = yield from session.batch.wrote(failed=not found)
         if reason is not None:
             raise RefusedError(r.ServerError(reason))
-    session.defer_count(session.shared.counters.touched, word, hit=row is not None)
-    return None if row is None else session.item(word, row)
+    session.defer_count(session.shared.counters.touched, word, hit=bool(found))
+    return replace(found[0], word=word) if found else None
 
 
-def touched(
-    session: Session, mapping: Mapping, key: bytes, exptime: int, now: int
-) -> Generator[Operation, Any, Row | None]:
-    """Give a row another time and return the row; None where there is none.
+def _touched(
+    session: Session, mapping: Mapping, key: bytes, command: c.Touch | c.GetAndTouch, now: int, found: list[r.Item]
+) -> OperationGen:
+    """Give a row another time; `key`: empty for no row. `found` gets the item as it is before."""
 
-    Args:
-        key: empty for none.
+    def decide(bound: StepBound, row: CachedRow, word: bytes) -> StepDecision:
+        there, new, parameters = Touching(bound).retimed(row, word, command.exptime)
+        if there:
+            found.append(r.Item(word, shown_flags(row[FLAGS]), bound.data(row), (row[CAS] or 0) % (1 << 64)))
+        return r.Status.TOUCHED if there else r.Status.NOT_FOUND, new, parameters
 
-    Raises:
-        RefusedError: the mapping keeps no time, or not this one, or the table refuses it.
-    """
-    yield from session.check(mapping)
-    time = times.requested_time(session, mapping, exptime, now)
-    row = yield from session.existing(mapping, key, now)
-    if row is None:
-        return None
-    row = yield from retimed(session, mapping, row, time, now)
-    session.shared.marks.changed(mapping, to_bytes(row.key), now, Change.TOUCHED)
-    return row
-
-
-def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -> Generator[Operation, Any, Row]:
-    """Write another time into a row that was read and locked, and return the row as it is then.
-
-    A row that is over at once is removed where the mapping has no column to say so.
-
-    Raises:
-        RefusedError: the table refuses it.
-    """
-    if mapping.expiry is None and time == times.EXPIRED_SECOND:
-        cause = yield from remove_row(session, mapping, row)
-        if cause is not None:
-            raise RefusedError(r.ServerError(cause))
-        return replace(row, expiry=time)
-    if mapping.expiry is not None and row.expiry != time:
-        row = replace(row, expiry=time)
-        cause = yield Update(mapping, row.key, row, clear_unmapped=False, value_unchanged=True)
-        if cause is not None:
-            raise RefusedError(r.ServerError(cause))
-    if session.shared.directory.policies.set is Policy.BOTH:
-        note(session, mapping, row, now)
-    return row
+    return (yield from run_on_row(session, mapping, key, command, now, decide))

@@ -45,8 +45,8 @@ class MetaLines(Planning):
         super().__init__(work, words, scheduler, wire_rules)
         self._rules = wire_rules
         self._bound = work.bound
-        self._reads = MetaReads(work.bound, words.session)
-        self._writes = MetaWrites(work.bound, words.session, verbs)
+        self._reads = MetaReads(work.bound, words.session, meta.encode)
+        self._writes = MetaWrites(work.bound, words.session, verbs, meta.encode)
         self._counts = verbs.sums.complete
         self._may_write = words.runs(c.MetaSet(b"", []))
         # By verb and flags: the record of a line with any word and no data; None for unusual lines.

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from kvref.engine.mapping import Directory, Kind
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, VALUES, CachedRow, Parameters, Renewal
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, VALUES, CachedRow, Parameters, Renewal, written_row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.protocol.hits import renamed
 from kvref.storage.config.containers import Container
@@ -33,7 +33,7 @@ from kvref.storage.mysql.statements import (
     WITHOUT_WAITING,
 )
 from kvref.storage.mysql.write_batch import Operation
-from kvref.storage.plans import RowReader, bytes_of_row, written_row
+from kvref.storage.plans import RowReader, bytes_of_row
 from kvref.storage.rows import Remembered
 
 MIN_ROW: Final = 1 << 10  # bytes

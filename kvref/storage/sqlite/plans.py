@@ -12,7 +12,7 @@ from typing import Any, Final
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters, Renewal
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters, Renewal, written_row
 from kvref.engine.values import RefusedError, has_text, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.hits import SHOWN
@@ -24,7 +24,6 @@ from kvref.storage.plans import (
     Write,
     WriteKind,
     bytes_of_row,
-    written_row,
 )
 from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
