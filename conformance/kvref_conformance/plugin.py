@@ -33,7 +33,7 @@ from kvref_conformance.case import Case
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.judging import verdict
 from kvref_conformance.judging.verdict import SUITE_ERROR
-from kvref_conformance.reports.progress import Watch
+from kvref_conformance.reports.progress import ProgressDisplay
 from kvref_conformance.reports.table import chapter_table, rendered
 from kvref_conformance.running import distribution, options, selection
 from kvref_conformance.running.parallel import Parallel, batches_of
@@ -170,7 +170,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         console = Console(highlight=False)
         for line in run.header_lines():
             console.print(printable(line), markup=False, soft_wrap=True)
-        run.watch = Watch(console, Counter(chapter_of(item) for item in session.items))
+        run.watch = ProgressDisplay(console, Counter(chapter_of(item) for item in session.items))
 
 
 def _nothing_to_judge(session: pytest.Session) -> bool:

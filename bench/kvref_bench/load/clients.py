@@ -145,7 +145,7 @@ class Deferred(Recorder):
         return super().put_away(second)
 
 
-class Session:
+class LibrarySession:
     """One connection of a library; the clock calls it like `load.session.Session`.
 
     recorder: of the crowd. get: of the library. asynchronous: it returns a coroutine; otherwise the session has a
@@ -231,7 +231,7 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
     mine = range(task.worker, work.sessions, task.workers)
     pools = [_pool(task, session, max(1, work.pool // len(mine))) for session in mine]
     mapping = work.mapping if work.route == "switch" else None
-    recorder, sessions = Deferred(), list[Session]()
+    recorder, sessions = Deferred(), list[LibrarySession]()
     crowd = Crowd(recorder)
     # By default `to_thread` has fewer threads than there may be sessions.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(len(mine)))
@@ -241,7 +241,7 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
             first = get(pool[0][0])
             if driver.asynchronous:
                 await first
-            sessions.append(Session(crowd, recorder, get, pairs, asynchronous=driver.asynchronous))
+            sessions.append(LibrarySession(crowd, recorder, get, pairs, asynchronous=driver.asynchronous))
         try:
             return await run_clock(task, channel, crowd, sessions)
         finally:

@@ -95,7 +95,7 @@ class Rows:
                 self.written += 1
 
 
-class Session:
+class MeasuredConnection:
     """One connection to kvref.
 
     deadline: monotonic time. mapping: to which it switches first; b"": to none.
@@ -109,7 +109,7 @@ class Session:
         self.gets = self.sets = 0
         self.stale: list[float] = []
 
-    async def run(self, address: tuple[str, int], step: Callable[[Session], Any]) -> None:
+    async def run(self, address: tuple[str, int], step: Callable[[MeasuredConnection], Any]) -> None:
         """Take steps until the deadline; raises BenchError for a reply that must not come."""
         self.reader, self.writer = await asyncio.open_connection(*address)
         if self.mapping:
@@ -128,10 +128,10 @@ class Session:
 
 
 def _run(
-    address: tuple[str, int], seconds: float, steps: Sequence[Callable[[Session], Any]], mapping: bytes = b""
-) -> list[Session]:
+    address: tuple[str, int], seconds: float, steps: Sequence[Callable[[MeasuredConnection], Any]], mapping: bytes = b""
+) -> list[MeasuredConnection]:
     """Run a session for each step function, all at once."""
-    sessions = [Session(time.monotonic() + seconds, mapping) for _ in steps]
+    sessions = [MeasuredConnection(time.monotonic() + seconds, mapping) for _ in steps]
 
     async def all_of_them() -> None:
         await asyncio.gather(*[each.run(address, step) for each, step in zip(sessions, steps, strict=True)])
@@ -190,7 +190,7 @@ def row_cache(
 def _cached(mode: str, share: float, server: SQLServer, kvref: Any, rows: Rows, sessions: int, seconds: float) -> Point:
     times, each_due = rows.times, share / (1 - share)
 
-    async def step(session: Session) -> None:
+    async def step(session: MeasuredConnection) -> None:
         if rows.due > AHEAD:
             await asyncio.sleep(0.001)
             return
@@ -258,10 +258,10 @@ def replica_reads(shares: Sequence[float], turns: int, seconds: float, sessions:
 
 
 def _replicated(reads: str, share: float, group: Group, kvref: Any, sessions: int, seconds: float) -> Point:
-    def stepping(number: int) -> Callable[[Session], Any]:
+    def stepping(number: int) -> Callable[[MeasuredConnection], Any]:
         known: dict[int, bytes] = {}
 
-        async def step(session: Session) -> None:
+        async def step(session: MeasuredConnection) -> None:
             key = random.randrange(KEYS)  # noqa: S311 - no secret
             name = b"s%d.%d" % (number, key)
             if random.random() < share:  # noqa: S311 - no secret

@@ -89,7 +89,7 @@ class Tally:
         return self.kinds.total()
 
 
-class Watch(Protocol):
+class RunListener(Protocol):
     """Receives the progress of a run."""
 
     def step(self, text: str) -> None:
@@ -122,7 +122,7 @@ class Run:
         steps: int,
         configuration: Configuration,
         known: Sequence[Known],
-        watch: Watch,
+        watch: RunListener,
         *,
         database: ExampleDatabase | None = None,
     ) -> None:

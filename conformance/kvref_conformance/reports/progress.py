@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FAILURES: Final = BROKEN | {SUITE_ERROR}
 
 
-class Watch:
+class ProgressDisplay:
     """Shows the progress of a run.
 
     Args:

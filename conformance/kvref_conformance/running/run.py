@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.endpoints.endpoint import Endpoint
     from kvref_conformance.judging.own_deviations import OwnDeviations
-    from kvref_conformance.reports.progress import Watch
+    from kvref_conformance.reports.progress import ProgressDisplay
     from kvref_conformance.sql.settings import Restart
 
 # The MySQL whose defaults count where the endpoint is not a MySQL.
@@ -95,7 +95,7 @@ class Run:
     seed: int
     own: OwnDeviations | None = None
     update: bool = False
-    watch: Watch | None = None
+    watch: ProgressDisplay | None = None
     planned: bool = False
     shows_profile: bool = False
     send: Callable[[Verdict], None] | None = None
