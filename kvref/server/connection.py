@@ -69,7 +69,7 @@ class Host(Protocol):
 
 
 class Connection:
-    """Serve one of the two protocols on one socket: from the first byte (more:switch-001), or as `passed` on."""
+    """Serve one socket by the text or the binary protocol: from its first byte (more:switch-001), or as `passed` on."""
 
     # An idle connection is a few cache lines.
     __slots__ = (

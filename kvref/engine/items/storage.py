@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from kvref.engine.items.times import check_range, check_time, time_of
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, Row
+from kvref.engine.operations import Cell
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import (
@@ -137,7 +136,7 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     """Refuse flags and times that their columns cannot hold, where the profile does not store their low bits."""
     if not checks_numbers(session.rules, command.verb):
         return
-    check_time(mapping, requested_time(session, command, now))
+    check_time(mapping, time_of_store(session, command, now))
     check_flags(mapping, command.flags)
 
 
@@ -152,13 +151,7 @@ def retained_numbers(mapping: Mapping, flags: int | None, expiry: int | None) ->
     return None if mapping.flags is None else flags or 0, None if mapping.expiry is None else expiry or 0
 
 
-def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
-    """Return a row with another value and cas number, see `retained_numbers`."""
-    flags, expiry = retained_numbers(mapping, row.flags, row.expiry)
-    return replace(row, values=values, flags=flags, cas=cas, expiry=expiry)
-
-
-def requested_time(session: Session, command: c.Store, now: int) -> int:
+def time_of_store(session: Session, command: c.Store, now: int) -> int:
     """Return the UNIX second of a command's time, see `time_of`."""
     # append and prepend count every time from now, however large (core:limit-067, core:limit-091).
     return time_of(session, command.exptime, now, from_now=command.verb in APPENDING)

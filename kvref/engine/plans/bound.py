@@ -34,8 +34,8 @@ class Bound:
         events: accesses of the decided commands.
         effects: what else the decided commands do once they are carried out.
         refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
-        writing: the command that is decided has come so far that it counts as a write of its batch, failed or not; the
-            deciders set it where the steps of the command call `Batch.write`, and whoever has batches resets it.
+        writing: the command that is decided has come to its row, and counts as a write of its batch, failed or not. Its
+            decider sets it, and whoever has batches resets it; `ProbedBound` decides commands up to there.
         succeeded: whether it counts as a write that has not failed; None: if it writes. Set and reset alike.
         undo: what takes back the marks that the decided commands have set.
         further: contents of columns that are not mapped, of the row of a command by steps, which incr and decr need.

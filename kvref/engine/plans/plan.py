@@ -48,15 +48,15 @@ class Renewal(tuple[Cell, ...]):
 #   what is written, None for a delete
 Decision = tuple[bytes, CachedRow | None, Parameters | None]
 # Decides one command, without I/O, clock and SQL.
-# Args: the row of the key, ABSENT if there is none; the client's word; what the command needs besides.
+# Args: the row of the key, ABSENT if there is none; the key; what the command needs besides.
 # Raises RefusedError with the reply to a command that writes nothing, RemovedError to one that removes its row.
 Decide = Callable[[CachedRow, bytes, Any], Decision]
-# Decides a get of several words: their rows, the words, and whether cas numbers are shown.
+# Decides a get of several keys: their rows, the keys, and whether cas numbers are shown with the client's words.
 DecideMany = Callable[[list[CachedRow], tuple[bytes, ...], Any], bytes]
 
 # A plan, field by field:
 #   the decider: a `Decide`, or a `DecideMany` for several words
-#   the client's word, or a tuple of several
+#   the key in the client's word, or a tuple of several
 #   what the decider needs of the command
 #   the list of replies of the connection
 #   the place in that list that the reply gets

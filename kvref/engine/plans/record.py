@@ -46,8 +46,10 @@ def record_of(plan: Plan) -> c.Command:
         case Touching():
             exptime, cas, word = command
             return c.GetAndTouch([word], exptime, cas)
-        case _:
+        case Retrieval():
             return c.Get([command], with_cas=decide.__name__ == "gets")
+        case _:
+            raise TypeError(f"{decide!r} decides no command that is known")
 
 
 def _inner(plan: Plan) -> Plan:

@@ -23,7 +23,7 @@ _TOP = 1 << 64
 
 
 class Retrieval:
-    """Decide gets of one mapping, by the rules of `kvref.engine.verbs.retrieve`."""
+    """Decide gets of one mapping."""
 
     __slots__ = ("_bound",)
 
@@ -111,7 +111,7 @@ class SeveralTouched:
 
 
 class Touching:
-    """Decide touch and gat of one mapping, by the rules of `kvref.engine.verbs.retrieve`."""
+    """Decide touch and gat of one mapping (process_touch_command in proto_text.c)."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -150,7 +150,7 @@ class Touching:
         return several.reply(index, item), new, parameters
 
     def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
-        """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""
+        """Return whether there is a row, the row with its new time, and what is written."""
         bound = self._bound
         time = times.requested_time(bound.session, bound.mapping, exptime, bound.now)
         bound.writing = True
@@ -165,7 +165,10 @@ class Touching:
 
 
 def renewed(bound: Bound, row: CachedRow, time: int) -> tuple[CachedRow | None, Renewal | None]:
-    """Return a row with another time, None if nothing is written, and what is written; see `retrieve.retimed`."""
+    """Return a row with another time, None if nothing is written, and what is written.
+
+    A row that is expired at once is deleted if no column of the mapping can say so.
+    """
     mapping = bound.mapping
     if mapping.expiry is None:
         return ABSENT if time == EXPIRED_SECOND else None, None

@@ -45,7 +45,7 @@ class Storage:
         first = bound.mapping.values[0]
         self._width = ascii_width(first) if bound.one_text else -1
         self._has_text = has_text(first)
-        self._begins_before_key = bound.rules.unfit_key_fails  # see `store.write`
+        self._begins_before_key = bound.rules.unfit_key_fails  # the plugin opens its table before (more:keyfail-001)
         self._checks_appended = storage.checks_numbers(bound.rules, "append")
 
     def decider(self, verb: str) -> Callable[[CachedRow, bytes, Stored], Decision]:
@@ -142,7 +142,7 @@ class Storage:
         return b"" if quiet else _STORED_LINE, new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
-        """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
+        """Return the reply to a command whose condition does not hold, None where it holds."""
         present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.is_missing(row))
         unmet = storage.unmet(self._bound.session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
@@ -193,7 +193,7 @@ _MISSED: Final = tuple(counted(c.Delete(b""), Status.NOT_FOUND, missing_counted=
 
 
 class Deletion:
-    """Decide deletes of one mapping, by the rules of `kvref.engine.verbs.delete`."""
+    """Decide deletes of one mapping."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound

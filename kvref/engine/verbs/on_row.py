@@ -80,23 +80,23 @@ def run_on_row(
     bound.now = max(now, session.shared.clock())  # the lookup may have waited for a lock
     if found is not None and along is not None and (columns := along(found)):
         bound.further = dict(zip(columns, (yield ReadAlong(mapping, found.key, columns)), strict=False))
-    of_parts = isinstance(command, c.MetaRequest)  # whose reply does not show what its parts count
-    if of_parts and bound.counters.prefixes.counting:
+    counts_itself = isinstance(command, c.MetaRequest)  # `dispatch.execute` counts the others by their reply
+    if counts_itself and bound.counters.prefixes.counting:
         decide = _counting(decide, command)
     try:
         reply, written, removed = _decide(bound, decide, key, found)
         cause = None if written is None else (yield written)
     except BaseException:
-        _count(bound, None if of_parts else {*EXPIRED})
+        _count(bound, None if counts_itself else {*EXPIRED})
         bound.discard()
         raise
     if cause is not None:
         stored = next((n for n, each in enumerate(bound.counted, 1) if STORED_ITEM[0] in each), None)
         del bound.counted[stored:]  # what follows has not come to pass
-        _count(bound, {*EXPIRED, "cmd_set"} if of_parts else {*EXPIRED})
+        _count(bound, {*EXPIRED, "cmd_set"} if counts_itself else {*EXPIRED})
         bound.discard()
         return ServerError(cause) if removed else refused_write(session, command, cause, reply)
-    _count(bound, None if of_parts else {*EXPIRED} if removed else {*EXPIRED, *STORED_ITEM})
+    _count(bound, None if counts_itself else {*EXPIRED} if removed else {*EXPIRED, *STORED_ITEM})
     touched = TOUCHED in bound.counted  # by a command that may write nothing, because the time is the same
     if written is not None or (touched and found is not None):
         yield from _note(bound, command, written, found)
