@@ -14,7 +14,7 @@ from unittest.mock import patch
 from pymysql.constants import ER
 from pymysql.err import OperationalError
 
-from kvref.engine.session import Session as ClientSession
+from kvref.engine.verbs import on_row
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor as mysql_executor
@@ -315,7 +315,7 @@ def takes_back_batches_in_silence() -> None:
 @_defect
 def judges_expiry_by_the_time_of_arrival() -> None:
     """A command that has waited for a lock finds a row that expired meanwhile."""
-    put(ClientSession, "is_expired", lambda self, expiry, now: self.rules.is_expired(expiry, now))
+    put(on_row, "time_found", lambda _session, now: now)
 
 
 @_defect

@@ -77,7 +77,7 @@ def run_on_row(
     yield from session.batch.write()
     cell = session.key_to_find(mapping, key) if key else None
     found: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
-    bound.now = max(now, session.shared.clock())  # the lookup may have waited for a lock
+    bound.now = time_found(session, now)
     if found is not None and along is not None and (columns := along(found)):
         bound.further = dict(zip(columns, (yield ReadAlong(mapping, found.key, columns)), strict=False))
     counts_itself = isinstance(command, c.MetaRequest)  # `dispatch.execute` counts the others by their reply
@@ -107,6 +107,11 @@ def run_on_row(
         bound.accesses.at(bound.now)
         bound.accesses.noted_all(bound.events)
     return reply
+
+
+def time_found(session: Session, now: int) -> int:
+    """Return the time at which a row is found: its lookup may have waited for a lock since `now`."""
+    return max(now, session.shared.clock())
 
 
 def _probe(bound: StepBound, decide: Decide, key: bytes) -> None:
