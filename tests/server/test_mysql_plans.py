@@ -23,10 +23,11 @@ FAILING = """
 from kvref.engine.plans.store import Storage
 from kvref.errors import StoreError
 decide = Storage.set
+failures = [StoreError("failed")]  # of the group; by steps, the command is carried out
 def decide_and_fail(self, row, word, command):
     decision = decide(self, row, word, command)
-    if word == b"fails":
-        raise StoreError("failed")
+    if word == b"fails" and failures:
+        raise failures.pop()
     return decision
 Storage.set = decide_and_fail
 """
