@@ -80,7 +80,7 @@ def test_insert_and_delete(sut: Sut, depth: int) -> None:
         "add": "INSERT INTO numbers (v, k) VALUES (:value, :key)",
         "delete": "DELETE FROM numbers WHERE k = :key",
     }
-    found = Talk(sut.server.dsn, NUMBERS, statements, depth=depth, missing=0.3).hold(200)
+    found = Talk(sut.server.dsn, NUMBERS, statements, depth=depth, missing=0.3).run(200)
     assert {tuple(each) for each in found.kinds} == {
         ("add", "stored"), ("add", "not_stored"), ("delete", "deleted"), ("delete", "not_found"),
     }  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_row_that_stays_locked_is_an_error_with_the_servers_words(sut: Sut) ->
     with closing(login.parse(sut.server.dsn).connect("kvref_bench")) as other, other.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT * FROM words FOR UPDATE")
-        found = prepared.hold(1)
+        found = prepared.run(1)
     sut.run("SET GLOBAL innodb_lock_wait_timeout = 50")
     assert found.kinds == {Kind("set", "error"): 1}
     assert b"Lock wait timeout exceeded" in found.unexpected[0]
