@@ -104,7 +104,7 @@ def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: 
     assert shortest <= 3
 
 
-def test_a_difference_in_the_database_is_tried_first_by_a_later_run(
+def test_a_later_run_replays_a_difference_of_the_database_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To the end: what is shown of a conversation that is shrunk in part depends on the load of the machine.
