@@ -159,6 +159,17 @@ class ProbedBound(Bound):
         self.probing = False
         super().__init__(session, mapping)
 
+    def reaches_row(self, decide: Callable[[], object]) -> bool:
+        """Return whether a command comes to its row when it is decided, up to there; raises RefusedError as it does."""
+        self.probing = True
+        try:
+            decide()
+        except WriteBegunError:
+            return True
+        finally:
+            self.probing = False
+        return False
+
     @property
     def writing(self) -> bool:
         return self._writing

@@ -194,11 +194,8 @@ class MetaWrites(MetaReads[T]):
             retimed, renewal = self._renewed(row, command.exptime)
             if times.expires_at_once(bound.session, command.exptime):
                 bound.events.append((word, Change.MARKED))
-                return (
-                    self._encoded(command, r.Meta(MetaCode.DONE)),
-                    retimed,
-                    renewal,
-                )  # no client reads it any more, so that no mark is needed
+                # No client reads it any more, so that no mark is needed.
+                return self._encoded(command, r.Meta(MetaCode.DONE)), retimed, renewal
             row = retimed or row
         hit, rowid, flags, _, expiry, cells = row
         new = hit, rowid, flags, bound.next_cas(), expiry, cells

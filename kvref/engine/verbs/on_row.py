@@ -14,7 +14,7 @@ from kvref.engine.failures import refused_write
 from kvref.engine.items import storage
 from kvref.engine.mapping import Column, Mapping
 from kvref.engine.operations import Insert, Lookup, OperationGen, ReadAlong, Remove, Row, Update
-from kvref.engine.plans.bound import EXPIRED, ProbedBound, WriteBegunError
+from kvref.engine.plans.bound import EXPIRED, ProbedBound
 from kvref.engine.plans.plan import (
     ABSENT,
     CAS,
@@ -73,7 +73,7 @@ def run_on_row(
     yield from session.check(mapping)
     bound = StepBound(session, mapping)
     bound.now = now
-    _probe(bound, decide, key)
+    bound.reaches_row(partial(decide, bound, ABSENT, key))
     yield from session.batch.write()
     cell = session.key_to_find(mapping, key) if key else None
     found: Row | None = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
@@ -112,17 +112,6 @@ def run_on_row(
 def time_found(session: Session, now: int) -> int:
     """Return the time at which a row is found: its lookup may have waited for a lock since `now`."""
     return max(now, session.shared.clock())
-
-
-def _probe(bound: StepBound, decide: Decide, key: bytes) -> None:
-    """Decide a command up to where it comes to its row; raises RefusedError if it does not come so far."""
-    bound.probing = True
-    try:
-        decide(bound, ABSENT, key)
-    except WriteBegunError:
-        pass
-    finally:
-        bound.probing = False
 
 
 def _decide(bound: StepBound, decide: Decide, key: bytes, found: Row | None) -> tuple[Reply, Written | None, bool]:

@@ -22,7 +22,7 @@ from kvref.engine.dispatch import execute
 from kvref.engine.operations import Commit, LockWaitError, RollBack
 from kvref.engine.plans import record
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.bound import ProbedBound, WriteBegunError
+from kvref.engine.plans.bound import ProbedBound
 from kvref.engine.plans.plan import ABSENT, CachedRow
 from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
@@ -327,17 +327,12 @@ def _stops_before(work: Work[MySQLRows], task: Task) -> bool:
         return False
     bound = work.bound
     assert isinstance(bound, ProbedBound), "its commands are in batches"
-    bound.probing = True
     try:
-        noting(task, decide, ABSENT, word, command)
-    except WriteBegunError:
-        return False
+        return not bound.reaches_row(partial(noting, task, decide, ABSENT, word, command))
     except RefusedError:
         return True
     finally:
-        bound.probing = False
         _forget(task)
-    return True
 
 
 def _decide(
