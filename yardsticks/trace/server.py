@@ -16,11 +16,16 @@ import time
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
+from unittest.mock import patch
 
 import kvref
 from kvref.cli import main
+from kvref.server.executors.sqlite import executor
 
 SILENCE: Final = 0.005  # seconds
+# Seconds until the SQLite file is checked though its header is as before. With the server's own interval it depends on
+# the speed of the machine whether a command checks.
+REFRESH_INTERVAL: Final = 60.0
 _PACKAGE: Final = str(Path(kvref.__file__).parent) + os.sep
 # The interpreter inlines them from 3.12 on.
 _INLINED: Final = {"<listcomp>", "<setcomp>", "<dictcomp>"}
@@ -66,7 +71,8 @@ def run() -> None:
     threading.Thread(target=recorder.obey, daemon=True).start()
     threading.setprofile(recorder.profile)
     sys.setprofile(recorder.profile)
-    main()
+    with patch.object(executor, "REFRESH_INTERVAL", REFRESH_INTERVAL):
+        main()
 
 
 if __name__ == "__main__":
