@@ -99,7 +99,7 @@ def cases(keys: int) -> tuple[Case, ...]:
     found = []
     for name, (verb, items) in measured.items():
         for protocol, codec in (("text", Text()), ("binary", Binary())):
-            both = [codec.ask(verb, each) for each in items]
+            both = [codec.encode(verb, each) for each in items]
             several = len(items[0]) > 1 and protocol == "binary"  # quiet gets and a noop
             commands = MANY + 1 if several else 1
             requests, size = tuple(each for each, _ in both), len(both[0][1])

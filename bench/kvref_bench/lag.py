@@ -135,7 +135,7 @@ class Found:
 
 
 class Rows:
-    """A SQL connection to the rows of a scenario's table; every statement is a transaction of its own.
+    """A SQL connection to the rows of a scenario's table; every statement is a separate transaction.
 
     patience: seconds that it waits for a row lock.
 
@@ -208,11 +208,11 @@ class Trial:
     def begin(self, address: str, table: Table) -> None:
         """Write the rows. Raises BenchError if the endpoint cannot be reached or does not store."""
         self.cells = frozenset(_cell(table, each) for each in self.names)
-        session = self._session.enter_context(wire.link(address))
-        _ask(session, b"bind %s" % table.mapping.encode(), b"SUCCEED")
+        session = self._session.enter_context(wire.line_connection(address))
+        _exchange(session, b"bind %s" % table.mapping.encode(), b"SUCCEED")
         for name in self.names:
             data = value(table.values, name)
-            _ask(session, b"set %s 0 0 %d\r\n%s" % (name, len(data), data), b"STORED")
+            _exchange(session, b"set %s 0 0 %d\r\n%s" % (name, len(data), data), b"STORED")
         self.since = time.perf_counter_ns()
 
     def is_over(self, found: Found) -> bool:
@@ -241,8 +241,8 @@ def _lock(dsn: str, table: Table, cells: Sequence[Name], patience: int) -> int |
         return time.perf_counter_ns() if rows.lock(cells) else None
 
 
-def _ask(session: wire.Link, request: bytes, wanted: bytes) -> None:
-    reply = session.ask(request)
+def _exchange(session: wire.LineConnection, request: bytes, wanted: bytes) -> None:
+    reply = session.exchange(request)
     if reply != wanted:
         raise BenchError(f"{session.address}: {request[:60]!r} was answered {reply!r} instead of {wanted!r}")
 

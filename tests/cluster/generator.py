@@ -27,7 +27,7 @@ class Server(Protocol):
 
 
 class NumberWriter(threading.Thread, ABC):
-    """One connection that sets keys of its own to higher and higher numbers.
+    """One connection that sets its own keys to higher and higher numbers.
 
     client: its name, the beginning of its keys.
     """

@@ -38,7 +38,7 @@ def dsn(*nodes: RestartableServer | Router, options: str = "") -> str:
     return f"mysql://{ACCOUNT}@{','.join(f'{each.host}:{each.port}' for each in nodes)}/{options}"
 
 
-def asked(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
+def query(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
     """Run statements on a node that has caught up, and return what the last one found."""
     with closing(node.connect(60)) as connection, connection.cursor() as cursor:
         cursor.execute("SET SESSION wsrep_sync_wait = 1")
@@ -49,13 +49,13 @@ def asked(node: GaleraNode, *statements: str) -> list[tuple[Any, ...]]:
 
 def rows(node: GaleraNode) -> dict[str, str]:
     """Return the values of the demo table by key."""
-    return dict(asked(node, "SELECT c1, c2 FROM test.demo_test"))
+    return dict(query(node, "SELECT c1, c2 FROM test.demo_test"))
 
 
 def used(cluster: GaleraCluster) -> GaleraNode:
     """Return the one node to which kvref has connections."""
     question = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}'"
-    (found,) = [node for node in cluster.nodes if asked(node, question) != [(0,)]]
+    (found,) = [node for node in cluster.nodes if query(node, question) != [(0,)]]
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cluster.generator import UNKNOWN, Writer, without_service, writing
-from cluster.rows import ACCOUNT, asked, dsn, rows, used
+from cluster.rows import ACCOUNT, query, dsn, rows, used
 from helpers.serving import Served, serving
 from helpers.waiting import until, until_equal
 
@@ -82,7 +82,7 @@ FAULTS = [
 def served(galera: GaleraCluster) -> Iterator[Served]:
     with serving(dsn(*galera.nodes, options="?timeout=3"), "--set", "innodb_lock_wait_timeout=5") as running:
         yield running
-    asked(galera.nodes[0], "DELETE FROM test.demo_test")
+    query(galera.nodes[0], "DELETE FROM test.demo_test")
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -166,20 +166,20 @@ def test_several_processes_on_one_port_go_to_the_same_node(galera: GaleraCluster
         assert used_of(galera, without=node) is not node
         node.start()
     assert differences(galera, writers) == []
-    asked(node, "DELETE FROM test.demo_test")
+    query(node, "DELETE FROM test.demo_test")
 
 
 def test_a_node_that_is_made_read_only_is_left_without_a_word(galera: GaleraCluster, served: Served) -> None:
     with writing(served, "r") as writers:
         node = used(galera)
         # Whose account may write all the same: nothing fails while kvref changes over.
-        asked(node, "SET GLOBAL read_only = 1")
+        query(node, "SET GLOBAL read_only = 1")
         try:
             idle = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}' AND time_ms < 1500"
-            until_equal(lambda: asked(node, idle), [(0,)])
+            until_equal(lambda: query(node, idle), [(0,)])
             for each in writers:
                 each.wait_for_an_acknowledgement()
         finally:
-            asked(node, "SET GLOBAL read_only = 0")
+            query(node, "SET GLOBAL read_only = 0")
     assert differences(galera, writers) == []
     assert [each.refusals for each in writers] == [[]] * len(writers)

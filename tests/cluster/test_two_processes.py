@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 from cluster.generator import UNKNOWN, ask
-from cluster.rows import asked, dsn, rows
+from cluster.rows import query, dsn, rows
 from helpers.serving import Served, serving
 
 from kvref_testbed.targets import GaleraCluster
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.live, pytest.mark.nightly]
 @pytest.fixture(autouse=True)
 def empty(galera: GaleraCluster) -> Iterator[None]:
     yield
-    asked(galera.nodes[0], "DELETE FROM test.demo_test")
+    query(galera.nodes[0], "DELETE FROM test.demo_test")
 
 
 class Counter(threading.Thread):
@@ -55,18 +55,18 @@ def test_no_increment_is_lost(galera: GaleraCluster, keys: list[str], coalesce: 
     options = f"?coalesce={coalesce}"
     one, two, _ = galera.nodes
     failures = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_local_cert_failures', 'wsrep_local_bf_aborts')"
-    before = [int(row[1]) for node in (one, two) for row in asked(node, failures)]
+    before = [int(row[1]) for node in (one, two) for row in query(node, failures)]
     with serving(dsn(one, options=options)) as first, serving(dsn(two, options=options)) as second:
         with first.connect() as client:
             assert {ask(client, b"set %s 0 0 1\r\n0\r\n" % key.encode()) for key in keys} == {b"STORED\r\n"}
-        asked(two, "SELECT 1")  # it has caught up
+        query(two, "SELECT 1")  # it has caught up
         counters = [Counter(served, keys) for served in (first, second) for _ in range(CLIENTS)]
         for each in counters:
             each.start()
         for each in counters:
             each.join(120)
             assert not each.is_alive()
-    after = [int(row[1]) for node in (one, two) for row in asked(node, failures)]
+    after = [int(row[1]) for node in (one, two) for row in query(node, failures)]
     assert after != before, "nobody met anybody: this proves nothing"
     refused = [reply for each in counters for reply in each.refused]
     # Another's came first again and again.
@@ -95,7 +95,7 @@ def test_a_batch_that_another_came_before_is_lost_and_reported(galera: GaleraClu
         assert ask(client, b"set a 0 0 4\r\nmine\r\n") == b"STORED\r\n"
         assert ask(client, b"set b 0 0 4\r\nmine\r\n") == b"STORED\r\n"
         assert ask(other, b"set a 0 0 5\r\nother\r\n") == b"STORED\r\n"
-        asked(one, "SELECT 1")  # it has caught up
+        query(one, "SELECT 1")  # it has caught up
         lost = ask(client, b"set c 0 0 4\r\nmine\r\n")
         assert lost.startswith(b"SERVER_ERROR ")
         assert b"2 pending writes are lost" in lost
@@ -143,6 +143,6 @@ def test_one_of_many_adds_a_row_and_the_others_leave_nothing_locked(galera: Gale
             assert sorted(answers) == [b"NOT_STORED\r\n"] * (len(clients) - 1) + [b"STORED\r\n"]
             # A command that was rejected and run again has ended its transaction, although its connection continues.
             for node in (one, two):
-                asked(node, "SET SESSION innodb_lock_wait_timeout = 1", "SELECT * FROM test.demo_test FOR UPDATE")
-            asked(one, "DELETE FROM test.demo_test")
-            asked(two, "SELECT 1")  # it has caught up
+                query(node, "SET SESSION innodb_lock_wait_timeout = 1", "SELECT * FROM test.demo_test FOR UPDATE")
+            query(one, "DELETE FROM test.demo_test")
+            query(two, "SELECT 1")  # it has caught up

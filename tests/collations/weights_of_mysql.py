@@ -60,12 +60,12 @@ def ask(cursor: Cursor, collation: str, texts: Iterable[str]) -> dict[str, Level
     everything = [text for text in texts if charset == "utf8mb4" or max(text) <= "\uffff"]
     for start in range(0, len(everything), BATCH):
         batch = everything[start : start + BATCH]
-        cursor.execute(f"CREATE TEMPORARY TABLE asked (n INT PRIMARY KEY, t VARCHAR(4) CHARACTER SET {charset})")
+        cursor.execute(f"CREATE TEMPORARY TABLE weighed (n INT PRIMARY KEY, t VARCHAR(4) CHARACTER SET {charset})")
         rows = ",".join(f"({n}, _utf8mb4 x'{text.encode().hex()}')" for n, text in enumerate(batch))
-        cursor.execute(f"INSERT INTO asked VALUES {rows}")
-        cursor.execute(f"SELECT n, HEX(WEIGHT_STRING(t COLLATE {collation})) FROM asked")
+        cursor.execute(f"INSERT INTO weighed VALUES {rows}")
+        cursor.execute(f"SELECT n, HEX(WEIGHT_STRING(t COLLATE {collation})) FROM weighed")
         found.update((batch[n], levels(answer)) for n, answer in cursor.fetchall())
-        cursor.execute("DROP TEMPORARY TABLE asked")
+        cursor.execute("DROP TEMPORARY TABLE weighed")
     return found
 
 

@@ -37,11 +37,11 @@ def connect() -> Iterator[Callable[[Any], Connection]]:
 
 def test_a_reply_may_hold_text_like_the_sentinel(scripted: Make, connect: Connect) -> None:
     value = b"VALUE a 0 22\r\nVERSION 9.9.9 and more\r\nEND\r\n"
-    assert connect(scripted({b"get a": value})).ask((b"get a\r\n",)).data == value
+    assert connect(scripted({b"get a": value})).exchange((b"get a\r\n",)).data == value
 
 
 def test_version_lines_of_the_answer_itself_are_counted(scripted: Make, connect: Connect) -> None:
-    assert connect(scripted()).ask((b"version\r\n",), versions=1).data == VERSION
+    assert connect(scripted()).exchange((b"version\r\n",), versions=1).data == VERSION
 
 
 def test_a_version_line_that_comes_before_the_rest_does_not_end_the_answer() -> None:
@@ -57,7 +57,7 @@ def test_a_version_line_that_comes_before_the_rest_does_not_end_the_answer() -> 
 
 def test_commands_may_come_in_pieces(scripted: Make, connect: Connect) -> None:
     server = scripted({b"get abc": b"END\r\n"})
-    assert connect(server).ask((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"
+    assert connect(server).exchange((b"ge", b"t a", b"bc\r\n")).data == b"END\r\n"
     assert server.lines == [b"get abc", b"version"]
 
 
@@ -66,20 +66,20 @@ FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
 
 def test_an_answer_beyond_the_limit_closes_the_connection(scripted: Make, connect: Connect) -> None:
     to = connect(scripted({b"get a": FLOOD}))
-    reply = to.ask((b"get a\r\n",), patience=60)
+    reply = to.exchange((b"get a\r\n",), patience=60)
     assert reply == Reply(FLOOD[:MAX_SHOWN_BYTES], limit=MAX_ANSWER_BYTES)
     assert (
         reply.note(60)
         == f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     )
-    assert to.ask((b"get b\r\n",)) == reply, "the connection is closed, for the same reason"
+    assert to.exchange((b"get b\r\n",)) == reply, "the connection is closed, for the same reason"
 
 
 def test_a_longer_answer_that_is_allowed_is_read_whole(scripted: Make, connect: Connect) -> None:
     long = b"VALUE a 0 %d\r\n%s\r\nEND\r\n" % (MAX_ANSWER_BYTES, b"x" * MAX_ANSWER_BYTES)
     to = connect(scripted({b"get a": long}))
     to.allow(len(long))
-    assert to.ask((b"get a\r\n",), patience=60) == Reply(long)
+    assert to.exchange((b"get a\r\n",), patience=60) == Reply(long)
 
 
 def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from kvref_conformance.wire.requests import Reader, Request
 
 
 def text(data: bytes, *, meta: bool = True) -> list[tuple[str, ...]]:
-    return told_of(Reader(binary=False, meta=meta).read(data, more=False))
+    return shapes_of(Reader(binary=False, meta=meta).read(data, more=False))
 
 
-def told_of(requests: list[Request]) -> list[tuple[str, ...]]:
+def shapes_of(requests: list[Request]) -> list[tuple[str, ...]]:
     return [(request.verb.name, *request.key_texts) for request in requests]
 
 
@@ -54,7 +54,7 @@ def test_text_is_taken_apart_into_requests(data: bytes, wanted: list[tuple[str, 
     ],
 )
 def test_frames_are_taken_apart_into_requests(words: str, wanted: list[tuple[str, ...]]) -> None:
-    assert told_of(Reader(binary=True).read(encode(words), more=False)) == wanted
+    assert shapes_of(Reader(binary=True).read(encode(words), more=False)) == wanted
 
 
 WORDS = st.text("ab@.", min_size=1, max_size=4)

@@ -25,14 +25,14 @@ _MAX_LINE: Final = 8192
 _SIZE_DIGITS: Final = 7
 
 
-class Link(NamedTuple):
-    """An open connection: `ask` sends a line, `lines` has what comes."""
+class LineConnection(NamedTuple):
+    """An open connection: `exchange` sends a line, `lines` has what comes."""
 
     socket: socket.socket
     lines: BinaryIO
     address: str
 
-    def ask(self, line: bytes) -> bytes:
+    def exchange(self, line: bytes) -> bytes:
         """Send a command and read one line, without its end."""
         self.socket.sendall(line + b"\r\n")
         return self.line()
@@ -46,7 +46,7 @@ class Link(NamedTuple):
 
 
 @contextmanager
-def link(address: str) -> Iterator[Link]:
+def line_connection(address: str) -> Iterator[LineConnection]:
     """Open a connection for the block.
 
     Raises:
@@ -55,7 +55,7 @@ def link(address: str) -> Iterator[Link]:
     place = parse_address(address)
     try:
         with connect(place.socket_address, STEP_SECONDS) as connection, connection.makefile("rb") as lines:
-            yield Link(connection, lines, address)
+            yield LineConnection(connection, lines, address)
     except OSError as error:
         raise BenchError(
             f"{address}: {cause_of(error)}; start the server, or give the address where it listens"
@@ -64,8 +64,8 @@ def link(address: str) -> Iterator[Link]:
 
 def version(address: str) -> str:
     """Return the server's version. Raises BenchError if the server does not use the protocol."""
-    with link(address) as to:
-        reply = to.ask(b"version")
+    with line_connection(address) as to:
+        reply = to.exchange(b"version")
     if not reply.startswith(b"VERSION "):
         raise BenchError(f"{address} answers `version` with {reply!r}: this is not a memcached protocol")
     return reply.decode("latin-1").removeprefix("VERSION ").strip()
@@ -73,14 +73,14 @@ def version(address: str) -> str:
 
 def has_mappings(address: str) -> bool:
     """Return whether the server has the verb `bind`, which native memcached lacks."""
-    with link(address) as to:
-        return to.ask(b"bind kvref-bench-no-such-mapping") != b"ERROR"
+    with line_connection(address) as to:
+        return to.exchange(b"bind kvref-bench-no-such-mapping") != b"ERROR"
 
 
 def stats(address: str, about: str = "") -> dict[str, str]:
     """Return the rows of `stats`, or of `stats settings`, by name."""
-    with link(address) as to:
-        reply = to.ask(f"stats {about}".strip().encode())
+    with line_connection(address) as to:
+        reply = to.exchange(f"stats {about}".strip().encode())
         found = {}
         while reply.startswith(b"STAT "):
             _, name, *rest = reply.decode("latin-1").split(" ", 2)
@@ -91,8 +91,8 @@ def stats(address: str, about: str = "") -> dict[str, str]:
 
 def get(address: str, word: bytes) -> bytes | None:
     """Get one value; None where there is none."""
-    with link(address) as to:
-        head = to.ask(b"get " + word)
+    with line_connection(address) as to:
+        head = to.exchange(b"get " + word)
         if head == b"END":
             return None
         if not head.startswith(b"VALUE "):
@@ -113,31 +113,31 @@ def items(address: str) -> int | None:
 
 def flush(address: str) -> None:
     """Throw all items away, and free them: `stats` counts none, unless that takes more than ANSWER_SECONDS."""
-    with link(address) as to:
-        reply = to.ask(b"flush_all")
+    with line_connection(address) as to:
+        reply = to.exchange(b"flush_all")
         if reply != b"OK":
             raise BenchError(f"{address} answers `flush_all` with {reply!r}: the table cannot be reloaded")
         # memcached frees items of this second alone; others are counted until a command or the crawler finds them.
         until = time.monotonic() + ANSWER_SECONDS
         while items(address) and time.monotonic() < until:
-            if not to.ask(b"lru_crawler crawl all").startswith((b"OK", b"BUSY")):
+            if not to.exchange(b"lru_crawler crawl all").startswith((b"OK", b"BUSY")):
                 break
             time.sleep(POLL)
 
 
 def load(address: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
     """Set rows, many in one write, and check every reply; gives the number of rows after each write."""
-    with link(address) as to:
+    with line_connection(address) as to:
         left, done = iter(rows), 0
         while batch := list(islice(left, BATCH)):
-            if refused := _ask_all(to, b"set", batch):
+            if refused := _exchange_all(to, b"set", batch):
                 raise BenchError(f"{refused[0][1]}: it cannot be loaded")
             done += len(batch)
             yield done
 
 
-def _ask_all(
-    to: Link, verb: bytes, batch: Sequence[tuple[bytes, bytes]], allowed: tuple[bytes, ...] = (b"STORED",)
+def _exchange_all(
+    to: LineConnection, verb: bytes, batch: Sequence[tuple[bytes, bytes]], allowed: tuple[bytes, ...] = (b"STORED",)
 ) -> list[tuple[bytes, str]]:
     """Send a command for each key and value in one write; return keys whose reply is not allowed, with words for it."""
     if verb == b"delete":
@@ -164,12 +164,12 @@ def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -
     Raises:
         BenchError: a row is there already, or the server refuses it.
     """
-    with link(address) as to:
+    with line_connection(address) as to:
         for at in range(0, len(rows), BATCH):
             batch = rows[at : at + BATCH]
             # Of a connection that ends it is unknown which rows are stored.
             added.extend(key for key, _ in batch)
-            refused = _ask_all(to, b"add", batch)
+            refused = _exchange_all(to, b"add", batch)
             for key, _ in refused:
                 added.remove(key)
             if refused:
@@ -177,16 +177,16 @@ def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -
 
 
 def delete(address: str, keys: Sequence[bytes]) -> None:
-    """Delete keys, many in one write; one that is gone is no error.
+    """Delete keys, many in one write; one that is gone is not an error.
 
     Raises:
         BenchError: the server refuses to delete one; the others are deleted.
     """
     refused = []
-    with link(address) as to:
+    with line_connection(address) as to:
         for at in range(0, len(keys), BATCH):
             batch = [(key, b"") for key in keys[at : at + BATCH]]
-            refused += _ask_all(to, b"delete", batch, (b"DELETED", b"NOT_FOUND"))
+            refused += _exchange_all(to, b"delete", batch, (b"DELETED", b"NOT_FOUND"))
     if refused:
         raise BenchError(refused[0][1])
 

@@ -133,7 +133,7 @@ class SQL:
         self._frames = frames
         self._keys = lru_cache(maxsize=65536)(self._keys_of)
 
-    def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
+    def encode(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a statement and the reply it should have; see `workload.commands.Codec`."""
         [item] = items
         request = self._statements[verb].execute(self._handles[verb], item.name, item.value)

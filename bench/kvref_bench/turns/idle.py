@@ -79,7 +79,7 @@ def memory(name: str, protocol: str, counts: Sequence[int]) -> list[Point]:
         for count in counts:
             for _ in range(count - opened):
                 client = stack.enter_context(socket.create_connection((target.host, target.port), TIMEOUT))
-                _ask(client, target.name, REQUESTS[protocol])
+                _exchange(client, target.name, REQUESTS[protocol])
             opened = count
             time.sleep(SETTLED)
             resident = sum(each.memory_info().rss for each in tree([target.pid]))
@@ -90,7 +90,7 @@ def memory(name: str, protocol: str, counts: Sequence[int]) -> list[Point]:
     return points
 
 
-def _ask(client: socket.socket, name: str, request: bytes) -> None:
+def _exchange(client: socket.socket, name: str, request: bytes) -> None:
     client.sendall(request)
     answer = client.recv(4096)
     if not answer.startswith(ANSWERS):

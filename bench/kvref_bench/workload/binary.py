@@ -71,7 +71,7 @@ class Binary:
     def __init__(self, expiry: int = 0) -> None:
         self._extras = _EXTRAS | dict.fromkeys(("set", "add", "replace"), struct.pack(">II", 0, expiry))
 
-    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
+    def encode(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
         if len(items) > 1:
             requests = [frame(REQUEST, GETKQ, each.name, opaque=place + at) for at, each in enumerate(items)]

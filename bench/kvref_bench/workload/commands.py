@@ -60,7 +60,7 @@ class Codec(Protocol):
     def unpredictable(self) -> slice | None:
         """Return which bytes of a single reply are not compared with the expected one."""
 
-    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
+    def encode(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have.
 
         items: several for get and gets, else one. place: of its first operation in the exchange.

@@ -51,11 +51,11 @@ def _log_in(opened: socket.socket, address: str, work: Work) -> None:
     if work.protocol == "text":
         words = b"%b %b" % (user, password)
         request = b"set login 0 0 %d\r\n%b\r\n" % (len(words), words)
-        reply = _ask(opened, address, request, lambda received: received.endswith(b"\r\n"))
+        reply = _exchange(opened, address, request, lambda received: received.endswith(b"\r\n"))
         good = reply == b"STORED\r\n"
     else:
         request = frame(REQUEST, SASL, b"PLAIN", value=b"\0%b\0%b" % (user, password))
-        reply = _ask(opened, address, request, _is_frame)
+        reply = _exchange(opened, address, request, _is_frame)
         good = reply[6:8] == b"\0\0"
     if not good:
         raise BenchError(f"{address} rejects the login of {user.decode()}: {reply[:80]!r}; give one of its --auth-file")
@@ -64,15 +64,15 @@ def _log_in(opened: socket.socket, address: str, work: Work) -> None:
 def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
     mapping = work.mapping.encode()
     if work.route == "bind":
-        reply = _ask(opened, address, b"bind %b\r\n" % mapping, lambda received: received.endswith(b"\r\n"))
+        reply = _exchange(opened, address, b"bind %b\r\n" % mapping, lambda received: received.endswith(b"\r\n"))
         good = reply == b"SUCCEED\r\n"
     elif work.route == "switch" and work.protocol == "text":
         # The value names the table, in 5.6 that of the default mapping.
         ends = (b"END\r\n", b"ERROR\r\n")
-        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, lambda received: received.endswith(ends))
+        reply = _exchange(opened, address, b"get @@%b\r\n" % mapping, lambda received: received.endswith(ends))
         good = reply.startswith(b"VALUE @@%b 0 " % mapping)
     elif work.route == "switch":
-        reply = _ask(opened, address, frame(REQUEST, GET, b"@@" + mapping), _is_frame)
+        reply = _exchange(opened, address, frame(REQUEST, GET, b"@@" + mapping), _is_frame)
         good = reply[6:8] == b"\0\0"
     else:
         return
@@ -87,7 +87,7 @@ def _is_frame(received: bytes) -> bool:
     return len(received) >= HEADER.size and len(received) >= HEADER.size + HEADER.unpack_from(received)[6]
 
 
-def _ask(opened: socket.socket, address: str, request: bytes, whole: Callable[[bytes], bool]) -> bytes:
+def _exchange(opened: socket.socket, address: str, request: bytes, whole: Callable[[bytes], bool]) -> bytes:
     opened.sendall(request)
     reply = b""
     while not whole(reply):

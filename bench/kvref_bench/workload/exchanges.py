@@ -116,7 +116,7 @@ class Exchanges:
         requests, replies = [], []
         kinds: list[int] = []
         for verb, items in requested:
-            request, reply = self._codec.ask(verb, items, len(kinds))
+            request, reply = self._codec.encode(verb, items, len(kinds))
             requests.append(request)
             replies.append(reply)
             kinds += [self._kinds.number(verb, expected(verb, there=each.there)) for each in items]

@@ -44,7 +44,7 @@ class Text:
     def __init__(self, expiry: int = 0) -> None:
         self._expiry = expiry
 
-    def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
+    def encode(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
         if verb in GETTING:
             number = b" 0" if verb == "gets" else b""

@@ -101,7 +101,7 @@ def find(address: str, profile: str) -> Endpoint:
 
 def _recognise(place: SocketAddress, sentinel: bytes) -> tuple[str, str]:
     with Connection(place, sentinel) as connection:
-        answer = connection.ask((b"bind kvc-no-such-mapping\r\n",)).data
+        answer = connection.exchange((b"bind kvc-no-such-mapping\r\n",)).data
     if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:
         words = printable(answer[:40].decode("latin-1").strip())
         reply = f"answers {words}" if answer else "is not answered"

@@ -107,7 +107,7 @@ class Frozen:
 
 
 def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features:
-    """Request every feature, each on a connection of its own.
+    """Request every feature, each on its own connection.
 
     Args:
         address: host and port.
@@ -196,7 +196,7 @@ def read(path: Path) -> Frozen:
 def _refusal(connection: Connection, request: bytes) -> str:
     """Return how a request is refused; "" where it is answered."""
     with connection:
-        reply = connection.ask((request,), patience=PATIENCE)
+        reply = connection.exchange((request,), patience=PATIENCE)
     if reply.data and (reply.hang or reply.data.startswith(b"ERROR")):
         return f"{_beginning(reply)}{' and no more' if reply.hang else ''}"
     if reply.limit:

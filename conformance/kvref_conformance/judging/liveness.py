@@ -42,7 +42,7 @@ class Liveness:
 
     def mark(self) -> None:
         """Remember which process answers; to be called where it may have been started again on purpose."""
-        self._identity = self._ask()
+        self._identity = self._probe()
 
     def is_lost(self) -> bool:
         """Return whether it answers no more, or whether another process does."""
@@ -50,7 +50,7 @@ class Liveness:
             if self._identity is None:
                 version_line(self._endpoint.address)
                 return False
-            found = self._ask()
+            found = self._probe()
         except (CannotJudge, OSError):
             return True
         (process, uptime), self._identity = self._identity, found
@@ -89,10 +89,10 @@ class Liveness:
                 return f"came back after {time.monotonic() - began:.1f} s"
         return ""
 
-    def _ask(self) -> tuple[str, int] | None:
+    def _probe(self) -> tuple[str, int] | None:
         """Return process id and uptime; None where the endpoint does not tell."""
         with Connection(self._endpoint.address, self._endpoint.sentinel) as connection:
-            reply = connection.ask((b"stats\r\n",), patience=PATIENCE).data.decode("latin-1")
+            reply = connection.exchange((b"stats\r\n",), patience=PATIENCE).data.decode("latin-1")
         found = {name: re.search(rf"^STAT {name} (\d+)\r$", reply, re.MULTILINE) for name in ("pid", "uptime")}
         pid, uptime = found["pid"], found["uptime"]
         return (pid[1], int(uptime[1])) if pid and uptime else None

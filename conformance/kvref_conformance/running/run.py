@@ -299,7 +299,7 @@ class Run:
         with self.judge.endpoint.connect() as connection:
             while keys and time.monotonic() < deadline:
                 group, keys = keys[:together], keys[together:]
-                connection.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
+                connection.exchange((b"".join(f"delete {key}\r\n".encode() for key in group),))
         if keys:
             self._notes.append(f"up to {len(keys)} test items were left behind (clean-up would take too long)")
 
@@ -343,7 +343,7 @@ def _flush_reason(target: Endpoint, options: Namespace) -> str:
     if target.profile.flag("mapping.supported"):
         return "needs --sql DSN: flush_all would empty a table that is not the suite's own"
     with target.connect() as connection:
-        stats = connection.ask((b"stats\r\n",)).data
+        stats = connection.exchange((b"stats\r\n",)).data
     if b"STAT curr_items 0\r\n" in stats:
         return ""
     holds = (

@@ -275,6 +275,6 @@ class World:
     def _shows_marker(self) -> bool:
         name, table = self._marker
         with self._endpoint.connect() as connection:
-            answer = connection.ask((f"bind {name}\r\nget {WHERE}\r\n".encode(),)).data
+            answer = connection.exchange((f"bind {name}\r\nget {WHERE}\r\n".encode(),)).data
         shown = "" if self._setup.hides_tables() else f"VALUE {WHERE} 0 2\r\n{table}\r\n"
         return answer == f"SUCCEED\r\n{shown}END\r\n".encode()

@@ -215,7 +215,7 @@ class ModelledConversation:
             assert isinstance(answer, Answer), "bind does not wait"
             request = encodings.request(s.Bind(step.on, step.mapping, protocol=step.protocol))
             bind = Send((request,), self._named(answer), step.on, patience=self._patience, binary=binary)
-            self._ask(partial(self._conversation.open, step.on, bind, binary=binary), answer, [request], [answer])
+            self._take_one(partial(self._conversation.open, step.on, bind, binary=binary), answer, [request], [answer])
         else:
             self._conversation.open(step.on, None, binary=binary)
         self._observe(expected)
@@ -241,11 +241,11 @@ class ModelledConversation:
             numbers = tuple(number for answer in answers for number in answer.numbers)
             whole = Answer(on, tuple(encodings.joined(protocol, each) for each in texts), numbers)
             asking = Send((sent,), self._named(whole), on, patience=self._patience, binary=binary)
-            self._ask(partial(self._conversation.take, asking), whole, requests, answers)
+            self._take_one(partial(self._conversation.take, asking), whole, requests, answers)
             expected = expected if len(requests) == 1 else []
         self._observe(expected)
 
-    def _ask(self, take: Callable[[], None], whole: Answer, requests: list[str], answers: list[Answer]) -> None:
+    def _take_one(self, take: Callable[[], None], whole: Answer, requests: list[str], answers: list[Answer]) -> None:
         """Take a step that has an answer, and learn its cas numbers."""
         try:
             take()
@@ -283,7 +283,7 @@ class ModelledConversation:
         for each in expected:
             if isinstance(each, Answer):
                 awaiting = AwaitReply(self._named(each), each.on, self._patience)
-                self._ask(partial(self._conversation.take, awaiting), each, [""], [each])
+                self._take_one(partial(self._conversation.take, awaiting), each, [""], [each])
             elif isinstance(each, Refill):
                 filling = insertion(each.table, dict(each.rows))
                 self._run(filling, self._over_sql().run(filling))

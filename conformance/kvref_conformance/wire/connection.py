@@ -128,30 +128,30 @@ class Connection:
         """Set the limit of the answers that follow to MAX_ANSWER_BYTES more than so many bytes."""
         self._limit = MAX_ANSWER_BYTES + size
 
-    def send(self, data: bytes, *, ask: bool = False, half: bool = False) -> bool:
+    def send(self, data: bytes, *, sentinel: bool = False, half: bool = False) -> bool:
         """Send bytes.
 
         Args:
             data: may be empty.
-            ask: the sentinel's request follows, so that `end` sees the end of the answer.
+            sentinel: the sentinel's request follows, so that `end` sees the end of the answer.
             half: nothing more will be sent; the other side sees the end.
 
         Returns:
             Whether they were sent. What was answered before the other side closed can be read in any case.
         """
         try:
-            if ask and self._paced:
+            if sentinel and self._paced:
                 self._socket.sendall(data)
                 self._read(lambda _: inf, PACE_SECONDS)
                 data = b""
-            self._socket.sendall(data + self.request if ask else data)
+            self._socket.sendall(data + self.request if sentinel else data)
             if half:
                 self._socket.shutdown(socket.SHUT_WR)
         except OSError:
             return False
         return True
 
-    def ask(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
+    def exchange(self, pieces: tuple[bytes, ...], versions: int = 0, patience: float = 5.0) -> Reply:
         """Send packets and the sentinel, and read the answer.
 
         Args:
@@ -252,7 +252,7 @@ class Connection:
         for piece in pieces[:-1]:
             self.send(piece)
             time.sleep(PACKET_SECONDS)
-        self.send(pieces[-1], ask=True)
+        self.send(pieces[-1], sentinel=True)
 
     def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
         if self._flood is not None:

@@ -37,7 +37,7 @@ class Sentinels:
         if step.closes:
             return connection.send_until_close(packets, step.patience)
         versions = max((text.count("VERSION ") for text in allowed), default=0)
-        return connection.ask(packets, versions, step.patience)
+        return connection.exchange(packets, versions, step.patience)
 
     def start(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return what comes although the endpoint should wait."""

@@ -1,6 +1,6 @@
 """Builds of MySQL and MariaDB, the newer memcached, and the Debian root folder in which some of them run.
 
-Only root may do the latter. Each server gets a mount namespace of its own, in which the folder it may write to is
+Only root may do the latter. Each server gets its own mount namespace, in which the folder it may write to is
 mounted at the same place, so that any number of them run out of one tree and the kernel unmounts when one is gone.
 
 A new version is a new Build here and a line in `catalogue.py`.
@@ -44,14 +44,14 @@ class Package:
     suite: of Debian, e.g. `sid`.
     program: path of the server, in the tree.
     version: how the server's version must begin, up to a dot; a suite that moves on has another one day.
-    ask: options with which it prints its version.
+    version_options: options with which it prints its version.
     """
 
     suite: str
     name: str
     program: str
     version: str
-    ask: tuple[str, ...] = MYSQLD_VERSION
+    version_options: tuple[str, ...] = MYSQLD_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def from_debian(package: Package, progress: Progress) -> Isolated:
 
 
 def _version(root: Path, package: Package) -> str:
-    return version_of([tool("chroot"), str(root), package.program], package.ask)
+    return version_of([tool("chroot"), str(root), package.program], package.version_options)
 
 
 def _install(package: Package, folder: Path, progress: Progress) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
-from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port
+from kvref_testbed.targets.ports import LOOPBACK, version_at, free_port
 from kvref_testbed.targets.run import Restartable, Run
 from kvref_testbed.targets.target import Endpoint
 
@@ -165,7 +165,7 @@ def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] 
         pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         process = run.start("kvref", [*command, *pairs])
         (run.folder / PID_FILE).write_text(f"{process.pid}\n")
-        return run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), _START_SECONDS)
+        return run.wait_for(f"kvref serve at {address}", lambda: version_at(port), _START_SECONDS)
 
     def restart(settings: Mapping[str, int]) -> None:
         run.end(run.processes[-1], _STOP_SECONDS)
@@ -221,7 +221,7 @@ class KvrefServer(Restartable):
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
         try:
-            self._run.wait_for(f"kvref serve at {listen}", lambda: ask_version(self._port), _START_SECONDS)
+            self._run.wait_for(f"kvref serve at {listen}", lambda: version_at(self._port), _START_SECONDS)
         except TargetError:
             if self.exit_status() != _REFUSAL:
                 raise

@@ -14,7 +14,7 @@ from kvref.errors import TargetError
 from kvref_testbed.targets.builds import from_debian
 from kvref_testbed.targets.folders import build_once, cache_root, run_in
 from kvref_testbed.targets.needs import MissingError, tool
-from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port, free_ports, reach
+from kvref_testbed.targets.ports import LOOPBACK, version_at, free_port, free_ports, reach
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def started(
     name: str,
     argv: Sequence[str],
     address: str,
-    ask: Callable[[int], str] = ask_version,
+    read_version: Callable[[int], str] = version_at,
     seconds: float = _START_SECONDS,
 ) -> Endpoint:
     """Start the main process of a target and wait until it answers.
@@ -41,7 +41,7 @@ def started(
     name: name of the process.
     argv: its command line.
     address: HOST:PORT where it listens.
-    ask: returns the version of the server at a port, or raises NotYetError.
+    read_version: returns the version of the server at a port, or raises NotYetError.
     seconds: after which it should answer.
     Raises TargetError with its output if it ends.
     """
@@ -49,7 +49,7 @@ def started(
 
     def start() -> str:
         run.start(name, argv)
-        return run.wait_for(f"{name} at {address}", lambda: ask(port), seconds)
+        return run.wait_for(f"{name} at {address}", lambda: read_version(port), seconds)
 
     def restart(settings: Mapping[str, int]) -> None:
         if settings:
@@ -84,18 +84,18 @@ class Memcached:
         mine = list(options)
         asks_users = any(each.startswith(_USERS) for each in mine)
         command = from_debian(self.package, progress).command(run.folder) if self.package else [tool("memcached")]
-        return _listening(run, "memcached", command, mine, reach if asks_users else ask_version)
+        return _listening(run, "memcached", command, mine, reach if asks_users else version_at)
 
 
 def _listening(
-    run: Run, name: str, command: Sequence[str], options: Sequence[str], ask: Callable[[int], str] = ask_version
+    run: Run, name: str, command: Sequence[str], options: Sequence[str], read_version: Callable[[int], str] = version_at
 ) -> Endpoint:
     port = free_port()
     # memcached refuses to run as root without this option.
     user = ["-u", "root"] if os.geteuid() == 0 else []
     mine = [each.replace("{mc_port}", str(port)) for each in options]
     words = [*command, *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]
-    return started(run, name, words, f"{LOOPBACK}:{port}", ask)
+    return started(run, name, words, f"{LOOPBACK}:{port}", read_version)
 
 
 _PROXY_CONFIGURATION = """\
@@ -221,7 +221,7 @@ def _ask_every_worker(port: int) -> str:
     A request that yrmcds hands to a worker thread which has not begun to wait is never answered; the thread counts as
     busy from then on and gets no further request.
     """
-    return [ask_version(port, seconds=0.5) for _ in range(_YRMCDS_WORKERS)][-1]
+    return [version_at(port, seconds=0.5) for _ in range(_YRMCDS_WORKERS)][-1]
 
 
 OF_SERVER = "--server="
@@ -290,7 +290,7 @@ class Twemproxy:
             f"--output={run.log(_PROCESS)}",
         ]
         mine = [each.replace("{mc_port}", str(port)) for each in options if not each.startswith(OF_SERVER)]
-        # No SQL, though the plugin has it: on tables of its own the suite begins each case with `bind`, see above.
+        # No SQL, though the plugin has it: on its own tables the suite begins each case with `bind`, see above.
         return started(run, _PROCESS, [program, *places, *mine], address)
 
 

@@ -244,7 +244,7 @@ class RestartableServer(Restartable):
 
     build: of the server.
     name: for errors.
-    server: laid out in the folder of the run, or in a folder of its own there.
+    server: laid out in the folder of the run, or in its own folder there.
     options: of mysqld, at every start.
     """
 

@@ -16,7 +16,7 @@ import pymysql
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import mysqld
-from kvref_testbed.targets.ports import LOOPBACK, NotYetError, ask_version, free_port
+from kvref_testbed.targets.ports import LOOPBACK, NotYetError, version_at, free_port
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class MySQLPlugin:
                 f"{self.name}: the plugin could not be installed: {error}\n{run.last_words(run.processes[0])}"
             ) from error
         # A plugin that dislikes its configuration installs without an error and never opens its port.
-        run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
+        run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: version_at(port), _PORT_SECONDS)
 
         def restart(settings: Mapping[str, int]) -> None:
             _forget(server)
@@ -66,7 +66,7 @@ class MySQLPlugin:
             run.end(run.processes[0], 0)
             mysqld.start(run, self.build, server, mysqld_options([*mine, *_as_options(settings)], port))
             _load(server)
-            run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: ask_version(port), _PORT_SECONDS)
+            run.wait_for(f"the plugin at {LOOPBACK}:{port}", lambda: version_at(port), _PORT_SECONDS)
 
         address = f"{LOOPBACK}:{port}"
         return Endpoint(address=address, version=version, sql=server.dsn, socket=server.socket, restart=restart)

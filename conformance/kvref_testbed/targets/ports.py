@@ -103,7 +103,7 @@ def reach(port: int, seconds: float = 2.0) -> str:
     return ""
 
 
-def ask_version(port: int, seconds: float = 2.0) -> str:
+def version_at(port: int, seconds: float = 2.0) -> str:
     """Send `version` in the memcached text protocol.
 
     seconds: how long each network step may take.

@@ -115,8 +115,8 @@ class Listener:
         self.renew(self.load())
         if is_local(self.address):
             return
-        asks = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
-        if not (asks or self.open):
+        authenticates = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
+        if not (authenticates or self.open):
             raise ConfigError(
                 f"address {self}: reachable from other hosts without authentication: configure auth_file or"
                 " tls_client_ca, listen on 127.0.0.1, or allow it with open (--open)"

@@ -197,7 +197,7 @@ def booted(stack: ExitStack, *names: Any, clients: Clients) -> list[Server]:
 def spoil(server: Server, command: bytes) -> None:
     assert server.address is not None
     with wire.link(server.address) as to:
-        assert to.ask((command % key(table(FEW).keys, 7)).removesuffix(b"\r\n")) in {b"STORED", b"DELETED"}
+        assert to.exchange((command % key(table(FEW).keys, 7)).removesuffix(b"\r\n")) in {b"STORED", b"DELETED"}
 
 
 def test_what_is_over_mysql_is_one_server(clients: Clients, stack: ExitStack) -> None:

@@ -21,7 +21,7 @@ WORDS = Table("words", "words", Keys(300, "text", 24), Values((0, 300)))
 NUMBERS = Table("numbers", "default", Keys(300, "int"), Values((32, 32)), extras=False)
 
 
-class Told:
+class ProgressRecorder:
     """Records the progress of a load."""
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class Told:
 
 
 @contextmanager
-def opened(spec: PeerSpec, reported: Told | None = None) -> Iterator[OpenPeer]:
+def opened(spec: PeerSpec, progress: ProgressRecorder | None = None) -> Iterator[OpenPeer]:
     """Open a peer; skip where the machine lacks what its target needs."""
     with ExitStack() as stack:
         with missing_skips():
-            peer = stack.enter_context(peers.open(spec, reported or Told()))
+            peer = stack.enter_context(peers.open(spec, progress or ProgressRecorder()))
         yield peer

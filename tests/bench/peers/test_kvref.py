@@ -16,7 +16,7 @@ from kvref_bench.peers import PeerSpec, wire
 from kvref_bench.peers import base_tables as rows
 from kvref_bench.peers import opened as module
 
-from .conftest import NUMBERS, WORDS, Told, opened
+from .conftest import NUMBERS, WORDS, ProgressRecorder, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,12 +84,12 @@ def given(peer: OpenPeer, reload: str | None = None) -> PeerSpec:
 
 
 def test_an_endpoint_is_reloaded_by_the_command(peer: OpenPeer) -> None:
-    reported, table = Told(), replace(WORDS, mapping="other")
-    with opened(given(peer, reload=f"kill -HUP {peer.peer.pid}"), reported) as same:
+    progress, table = ProgressRecorder(), replace(WORDS, mapping="other")
+    with opened(given(peer, reload=f"kill -HUP {peer.peer.pid}"), progress) as same:
         assert (same.peer.kind, same.peer.name) == ("kvref", f"kvref {peer.peer.version}")
         same.prepare(table)
         assert values_of(same, table) == [value for _, value in rows.rows(table)]
-    assert reported.done[-1] == ("rows of words", 300, 300)
+    assert progress.done[-1] == ("rows of words", 300, 300)
 
 
 def test_a_mapping_to_a_table_of_others_stays_unless_the_user_allows_it(peer: OpenPeer) -> None:

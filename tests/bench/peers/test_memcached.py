@@ -13,7 +13,7 @@ from kvref_bench.load.work import Keys, Values
 from kvref_bench.peers import PeerSpec, Sampling, processes, wire
 from kvref_bench.peers import base_tables as rows
 
-from .conftest import NUMBERS, WORDS, Told, opened
+from .conftest import NUMBERS, WORDS, ProgressRecorder, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,17 +24,17 @@ pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
-def reported() -> Told:
-    return Told()
+def progress() -> ProgressRecorder:
+    return ProgressRecorder()
 
 
 @pytest.fixture(scope="module")
-def peer(reported: Told) -> Iterator[OpenPeer]:
-    with opened(PeerSpec(endpoint="memcached"), reported) as memcached:
+def peer(progress: ProgressRecorder) -> Iterator[OpenPeer]:
+    with opened(PeerSpec(endpoint="memcached"), progress) as memcached:
         yield memcached
 
 
-def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, reported: Told) -> None:
+def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, progress: ProgressRecorder) -> None:
     big = replace(WORDS, keys=Keys(1234, "text", 24))
     peer.prepare(NUMBERS)
     peer.prepare(big)
@@ -42,7 +42,7 @@ def test_it_is_loaded_over_the_wire_and_every_value_is_there(peer: OpenPeer, rep
     for key, value in list(rows.rows(big))[::50]:
         assert wire.get(peer.address, key) == value
     assert wire.get(peer.address, b"1") is None  # the numbers are gone
-    assert reported.done[-3:] == [("items of words", done, 1234) for done in (500, 1000, 1234)]
+    assert progress.done[-3:] == [("items of words", done, 1234) for done in (500, 1000, 1234)]
 
 
 def test_a_record_of_it(peer: OpenPeer) -> None:

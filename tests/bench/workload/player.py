@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Played:
-    """equal: exchanges with exactly the expected reply. asked: each exchange with its outcomes."""
+    """equal: exchanges with exactly the expected reply. exchanges: each exchange with its outcomes."""
 
     plan: Plan
     equal: int = 0
     unexpected: list[bytes] = field(default_factory=list)
-    asked: list[tuple[Exchange, tuple[Kind, ...]]] = field(default_factory=list)
+    exchanges: list[tuple[Exchange, tuple[Kind, ...]]] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
-        return dict(Counter("/".join(kind) for _, kinds in self.asked for kind in kinds))
+        return dict(Counter("/".join(kind) for _, kinds in self.exchanges for kind in kinds))
 
 
 def task(work: Work, address: str = "127.0.0.1:1", worker: int = 0, workers: int = 1) -> Task:
@@ -54,5 +54,5 @@ def play(work: Work, address: str, exchanges: int, session: int = 0) -> Played:
                     kinds = answer.kinds
                     played.unexpected += answer.unexpected
                     break
-            played.asked.append((exchange, tuple(plan.kinds[kind] for kind in kinds)))
+            played.exchanges.append((exchange, tuple(plan.kinds[kind] for kind in kinds)))
     return played

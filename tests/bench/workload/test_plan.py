@@ -92,11 +92,11 @@ def test_counting_verbs_have_the_outcomes_that_a_model_expects(peer: peers.OpenP
 def test_reads(peer: peers.OpenPeer) -> None:
     peer.prepare(TEXTS)
     for depth, multiget in ((1, 1), (8, 1), (1, 5), (4, 3)):
-        asked = replace(work(TEXTS, ["get"]), depth=depth, multiget=multiget)
-        played = play(asked, address(peer), 60)
+        drawn = replace(work(TEXTS, ["get"]), depth=depth, multiget=multiget)
+        played = play(drawn, address(peer), 60)
         assert played.equal == 60
         assert sum(played.counts.values()) == 60 * depth * multiget
-        binary = play(replace(asked, protocol="binary"), address(peer), 60)
+        binary = play(replace(drawn, protocol="binary"), address(peer), 60)
         assert binary.unexpected == []
         assert binary.counts == played.counts
     for protocol in BOTH:
@@ -105,8 +105,8 @@ def test_reads(peer: peers.OpenPeer) -> None:
 
 
 def other_values(where: str, protocol: Protocol) -> None:
-    asked = work(replace(TEXTS, values=Values((9, 9))), ["get"], protocol, missing=0)
-    played = play(asked, where, 20)
+    drawn = work(replace(TEXTS, values=Values((9, 9))), ["get"], protocol, missing=0)
+    played = play(drawn, where, 20)
     assert played.counts == {"get/error": 20}
     assert len(played.unexpected) == 20
 
@@ -125,43 +125,43 @@ def touches(peer: peers.OpenPeer, protocol: Protocol) -> None:
 def test_routes_lead_to_the_mapping(peer: peers.OpenPeer) -> None:
     peer.prepare(SHOP)
     for route, protocol in ROUTES:
-        asked = replace(work(SHOP, ["get", "set"], protocol, missing=0), route=route)
+        drawn = replace(work(SHOP, ["get", "set"], protocol, missing=0), route=route)
         if peer.peer.kind == "memcached":
             # It takes @@shop.KEY for a key, and has none such.
             if route == "each":
-                assert play(replace(asked, verbs={"get": 1.0}), address(peer), 50).counts.keys() == {"get/miss"}
+                assert play(replace(drawn, verbs={"get": 1.0}), address(peer), 50).counts.keys() == {"get/miss"}
             else:
                 with pytest.raises(BenchError, match="does not know the mapping 'shop'"):
-                    plan_of(task(asked, address(peer))).connect()
+                    plan_of(task(drawn, address(peer))).connect()
             continue
-        played = play(asked, address(peer), 50)
+        played = play(drawn, address(peer), 50)
         assert played.unexpected == []
         assert played.counts.keys() == {"get/hit", "set/stored"}
         assert played.equal == 50 or protocol == "binary"
-        assert all((b"@@shop." in exchange.request) == (route == "each") for exchange, _ in played.asked)
+        assert all((b"@@shop." in exchange.request) == (route == "each") for exchange, _ in played.exchanges)
         if route != "each":
             with pytest.raises(BenchError, match="does not know the mapping 'nowhere'"):
-                plan_of(task(replace(asked, mapping="nowhere"), address(peer))).connect()
+                plan_of(task(replace(drawn, mapping="nowhere"), address(peer))).connect()
 
 
 def test_own_keys_are_new_for_every_session() -> None:
     with opened("memcached") as peer:
-        asked = replace(work(TEXTS, ["add"], missing=0), sessions=3, operations=70, pool=60)
-        asked = replace(asked, keys=replace(asked.keys, distribution="own"))
+        drawn = replace(work(TEXTS, ["add"], missing=0), sessions=3, operations=70, pool=60)
+        drawn = replace(drawn, keys=replace(drawn.keys, distribution="own"))
         for session in range(3):
-            played = play(asked, address(peer), 1000, session)
+            played = play(drawn, address(peer), 1000, session)
             assert played.counts == {"add/stored": 70}
             assert played.equal == 70
 
 
 def outcomes(played: Played) -> list[tuple[str, str]]:
-    return [(kind.verb, kind.outcome) for _, kinds in played.asked for kind in kinds]
+    return [(kind.verb, kind.outcome) for _, kinds in played.exchanges for kind in kinds]
 
 
 def modelled(played: Played, there: set[bytes], protocol: Protocol) -> list[tuple[str, str]]:
     """Say what memcached's own rules make of the same requests."""
     expected = []
-    for exchange, [kind] in played.asked:
+    for exchange, [kind] in played.exchanges:
         name = name_of(exchange, protocol)
         present = name in there
         answers = {

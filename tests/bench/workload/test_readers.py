@@ -21,7 +21,7 @@ VERBS = ("get", "gets", "set", "add", "replace", "append", "incr", "delete", "to
 NOOP = frame(REPLY, 0x0A, opaque=2)
 
 
-class Asked:
+class ExchangeOf:
     """Commands of an exchange, and the reader of their replies."""
 
     def __init__(self, codec: Codec, *commands: tuple[str, Sequence[Item]], verbs: Sequence[str] = VERBS) -> None:
@@ -29,7 +29,7 @@ class Asked:
         self.kinds = kinds
         self.reader = Reader(codec, kinds, Fits({"get"}, lambda name: name.upper() * 3))
         places = [sum(len(items) for _, items in commands[:place]) for place in range(len(commands))]
-        made = [codec.ask(verb, items, place) for (verb, items), place in zip(commands, places, strict=True)]
+        made = [codec.encode(verb, items, place) for (verb, items), place in zip(commands, places, strict=True)]
         numbers = tuple(kinds.number(verb, "error") for verb, items in commands for _ in items)
         self.exchange = Exchange(b"".join(r for r, _ in made), b"".join(r for _, r in made), numbers)
 
@@ -51,7 +51,7 @@ BLOCK = {each: b"VALUE %b 0 %d\r\n%b\r\n" % (each.name, len(each.value), each.va
     ],
 )
 def test_text_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -> None:
-    requests = Asked(Text(), ("get", [ONE, TWO, THREE]))
+    requests = ExchangeOf(Text(), ("get", [ONE, TWO, THREE]))
     assert requests.read(reply) == (outcomes, ())
     assert [requests.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
     assert requests.read(reply + b"more") == (outcomes, (b"more",))
@@ -71,7 +71,7 @@ def test_text_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -
     ],
 )
 def test_text_lines_whole_and_byte_by_byte(verb: str, line: bytes, outcome: str) -> None:
-    requests = Asked(Text(), (verb, [ONE]))
+    requests = ExchangeOf(Text(), (verb, [ONE]))
     assert requests.read(line + b"\r\n") == ([outcome], ())
     assert requests.read(line + b"\r") is None
 
@@ -92,14 +92,14 @@ def test_text_lines_whole_and_byte_by_byte(verb: str, line: bytes, outcome: str)
     ],
 )
 def test_text_that_is_no_allowed_answer(verb: str, reply: bytes) -> None:
-    outcomes, unexpected = Asked(Text(), (verb, [ONE])).read(reply) or ([], ())
+    outcomes, unexpected = ExchangeOf(Text(), (verb, [ONE])).read(reply) or ([], ())
     assert outcomes == ["error"]
     assert b"".join(unexpected) == reply
 
 
 def test_text_with_a_wrong_value_among_right_ones() -> None:
     wrong = BLOCK[TWO].replace(b"TWOTWO", b"TWOtwo")
-    requests = Asked(Text(), ("get", [ONE, TWO]), ("set", [THREE]))
+    requests = ExchangeOf(Text(), ("get", [ONE, TWO]), ("set", [THREE]))
     assert requests.read(BLOCK[ONE] + wrong + b"END\r\nSTORED\r\n") == (["hit", "error", "stored"], (wrong,))
 
 
@@ -116,7 +116,7 @@ def kq(item: Item, place: int, **fields: int) -> bytes:
     ],
 )
 def test_binary_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -> None:
-    requests = Asked(Binary(), ("get", [ONE, TWO, THREE]))
+    requests = ExchangeOf(Binary(), ("get", [ONE, TWO, THREE]))
     assert requests.read(reply) == (outcomes, ())
     assert [requests.read(reply[:size]) for size in range(len(reply))] == [None] * len(reply)
     assert requests.read(reply + NOOP) == (outcomes, (NOOP,))
@@ -146,11 +146,11 @@ def test_binary_statuses(verb: str, opcode: int, status: int, outcome: str) -> N
     wrong = (reply,) if outcome == "error" else ()
     # Without gets one frame that differs in its cas number alone is not taken apart.
     for verbs in (VERBS, [verb]):
-        assert Asked(Binary(), (verb, [ONE]), verbs=verbs).read(reply) == ([outcome], wrong)
+        assert ExchangeOf(Binary(), (verb, [ONE]), verbs=verbs).read(reply) == ([outcome], wrong)
 
 
 def test_binary_differing_in_the_cas_number_alone() -> None:
-    requests = Asked(Binary(), ("get", [ONE]), verbs=["get"])
+    requests = ExchangeOf(Binary(), ("get", [ONE]), verbs=["get"])
     kind = requests.kinds.number("get", "hit")
     exchange = requests.exchange._replace(kinds=(kind,))
     reply = frame(REPLY, 0, b"", bytes(4), ONE.value, cas=12345)
@@ -161,6 +161,6 @@ def test_binary_differing_in_the_cas_number_alone() -> None:
 
 
 def test_binary_bytes_that_begin_no_frame() -> None:
-    assert Asked(Binary(), ("get", [ONE])).read(b"ERROR\r\n") == (["error"], (b"ERROR\r\n",))
+    assert ExchangeOf(Binary(), ("get", [ONE])).read(b"ERROR\r\n") == (["error"], (b"ERROR\r\n",))
     opaque = frame(REPLY, 0, b"", bytes(4), ONE.value, opaque=9)
-    assert Asked(Binary(), ("get", [ONE])).read(opaque) == (["error"], (opaque,))
+    assert ExchangeOf(Binary(), ("get", [ONE])).read(opaque) == (["error"], (opaque,))

@@ -33,9 +33,9 @@ def test_every_request_of_a_trace_is_answered(tmp_path: Path, protocol: str) -> 
     with target_or_skip("memcached") as memcached:
         played = play(work, memcached.memcached(), len(rows))
     assert played.unexpected == []
-    sent = [kinds[0].verb for _, kinds in played.asked]
+    sent = [kinds[0].verb for _, kinds in played.exchanges]
     assert sent == [verb for *_, verb in rows]
-    outcomes = Counter((kinds[0].verb, kinds[0].outcome) for _, kinds in played.asked)
+    outcomes = Counter((kinds[0].verb, kinds[0].outcome) for _, kinds in played.exchanges)
     assert outcomes["get", "hit"] > 0
     assert outcomes["set", "stored"] == OPERATIONS.count("set") * len(rows) // len(OPERATIONS)
     assert not [kind for kind in outcomes if kind[1] == "error"]

@@ -139,5 +139,5 @@ def _ending(model: Model) -> Iterator[s.Step]:
 def _threads(endpoint: Endpoint) -> int:
     """Return the number of worker threads of the plugin; a command that waits blocks all connections of its thread."""
     with endpoint.connect() as connection:
-        found = re.search(rb"STAT threads (\d+)", connection.ask((b"stats\r\n",), patience=PATIENCE).data)
+        found = re.search(rb"STAT threads (\d+)", connection.exchange((b"stats\r\n",), patience=PATIENCE).data)
     return int(found[1]) if found else 1

@@ -75,7 +75,7 @@ class _Tables:
         self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, USUAL, {}
 
     def script(self) -> Case:
-        """Return the conversation that is shown as a case, on a table of its own."""
+        """Return the conversation that is shown as a case, on its own table."""
         setup, shape, own = self._failed
         return replace(as_case(self._case, self._search.last, self._judge, own), setup=setup, shape=shape)
 
