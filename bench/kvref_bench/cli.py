@@ -207,7 +207,7 @@ def _show_run(outcome: Outcome, as_json: bool) -> None:
 def quick(context: click.Context, /, address: str, sessions: int, processes: int | None, *, as_json: bool) -> None:
     """Measure an endpoint in about ten seconds and delete nothing of it.
 
-    Adds 1,000 items with a key prefix of its own, measures gets and a mix of gets and sets, one command at a time and
+    Adds 1,000 items with its own key prefix, measures gets and a mix of gets and sets, one command at a time and
     16 in one write, and deletes the items. Works with memcached, kvref and the plugin.
     """
     where = parse_address(address)

@@ -105,7 +105,7 @@ def measure(request: Request, display: Screen) -> Outcome:
             peer = stack.enter_context(peers.open(spec, display))
             name = peer.peer.name
             if name in opened:
-                raise BenchError(f"two servers are named {name!r}: give each a name of its own, NAME=...")
+                raise BenchError(f"two servers are named {name!r}: give each its own name, NAME=...")
             opened[name] = peer
         return Outcome(request.folder, Experiment(request, opened, place, display).run())
 

@@ -1,4 +1,4 @@
-"""A measurement of some ten seconds on an endpoint in use: it adds items with a key prefix of its own and deletes them.
+"""A measurement of some ten seconds on an endpoint in use: it adds items with its own key prefix and deletes them.
 
 Gets only and a mix with sets, one command at a time and 16 in one write. Nothing else is written, and no setting
 is changed.

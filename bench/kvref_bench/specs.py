@@ -26,7 +26,7 @@ def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[Pe
     """Put together what is said of each server.
 
     A word of --sql, --reload or --report that has no name belongs to the only server there is; a DSN with a
-    name that no endpoint has is a server of its own, and so is one without a name where there is no endpoint.
+    name that no endpoint has is a separate server, and so is one without a name where there is no endpoint.
 
     Args:
         allow_destructive: of all servers. given: the words of each option of OPTIONS, as given.
@@ -48,7 +48,7 @@ def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[Pe
     names = [each.name for each in specs if each.name]
     twice = {name for name in names if names.count(name) > 1}
     if twice or (len(specs) > 1 and len(names) < len(specs)):
-        raise BenchError("several servers: give each a name of its own, NAME=HOST:PORT, NAME=TARGET, NAME=DSN")
+        raise BenchError("several servers: give each its own name, NAME=HOST:PORT, NAME=TARGET, NAME=DSN")
     for option in ("reload", "report"):
         for word in given.get(option, ()):
             specs = _belonging(specs, option, word)

@@ -183,7 +183,7 @@ class _Run:
         return found
 
     def judge(self, adapters: Sequence[_Adapter], jobs: int) -> None:
-        """Judge clients, each group of requirements in a process of its own.
+        """Judge clients, each group of requirements in its own process.
 
         What a call leaves in a process, such as a damaged heap, affects its group alone, so that no verdict depends on
         which groups are judged, or on when.

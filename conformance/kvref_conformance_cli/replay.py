@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")
 EMBEDDED: Final = "kvref-sqlite"
 VITESS: Final = "kvref-vitess"
-# Each target has a server of its own.
+# Each target has its own server.
 EMBEDDED_TARGETS: Final = 3
 LIVE_TARGETS: Final = 2
 # The target that has the recorded version's own SQL, and that version.

@@ -1,6 +1,6 @@
 """`kvref conform --self-test`: does every mutant of the server fail the requirement that it breaks?
 
-A mutant is a process of its own. So is what judges it: hypothesis, which draws the generated cases, is not for threads.
+A mutant is a separate process. So is what judges it: hypothesis, which draws the generated cases, is not for threads.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run_self_test(context: click.Context) -> int:
     """
     _refuse_other_options(context)
     target = context.params["target"] or ""
-    _recipe(CONTROL, target)  # an unknown target is an error of its own
+    _recipe(CONTROL, target)  # an unknown target is reported as such
     chosen = _chosen(context.params["only"], over_sql=bool(target))
     console = Console(highlight=False)
     try:
@@ -132,7 +132,7 @@ def judged(name: str, wanted: Collection[str], target: str = "") -> list[Verdict
         target: see `run_self_test`; empty: SQLite.
 
     Raises:
-        KvrefError: it cannot be started, or has an error of its own: what fails it then is not what it breaks.
+        KvrefError: it cannot be started, or has its own error: what fails it then is not what it breaks.
     """
     with _judging(_recipe(name, target)) as judge:
         return trial.verdicts(judge, wanted)

@@ -401,7 +401,7 @@ def _numbers(expire: object, noreply: object, flags: object) -> dict[str, Any]:
 class MappedClient(MappedView[R]):
     """Mapped tables through pymemcache; `@@mapping.key` is a key of that mapping in every call, delete included.
 
-    Each mapping in use has connections of its own, bound when they are opened, again after every loss. So plain keys
+    Each mapping in use has its own connections, bound when they are opened, again after every loss. So plain keys
     stay those of the bound mapping whatever other mappings are used, and `flush_all` empties that mapping's table
     alone. Where the server commits in batches, writes through two mappings are in two batches. Behind a proxy that
     shares connections among clients (twemproxy) nothing can stay bound: use pymemcache itself there.

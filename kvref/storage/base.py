@@ -142,7 +142,7 @@ class Scheme:
         prefix: beginning of its DSNs.
         form: how to write a DSN, for messages.
         open: opens the store of a DSN for a profile, with the maximum time of a lock wait in seconds.
-        transactions: it is a database server with transactions of its own, which several processes can use.
+        transactions: it is a database server with its own transactions, which several processes can use.
         volatile: rows live in the process that opened the store and are lost when it ends.
     """
 

@@ -81,7 +81,7 @@ def _verdict(rows: Sequence[Row]) -> str:
         return "whether directions agree cannot be determined"
     unknown = f"; {counts['cannot tell']} cannot be determined" if counts["cannot tell"] else ""
     compared = f"{counts['yes']} of {judged} comparison{'s' if judged > 1 else ''}"
-    # kvref's own ratios are in the chart, but they are no evidence about what the articles measured.
+    # kvref's own ratios are in the chart, but they are not evidence about what the articles measured.
     apart = " (without kvref)" if any(row.server.startswith("kvref") for row in rows) else ""
     return f"the direction agrees in {compared}{apart}{unknown}"
 

@@ -35,7 +35,7 @@ def until_shown(terminal: int, text: bytes) -> bytes:
 
 
 def on_terminal(words: list[str], use: Callable[[int], None]) -> int:
-    """Run kvref on a terminal of its own, and return its exit code."""
+    """Run kvref on its own terminal, and return its exit code."""
     process, terminal = pty.fork()
     if not process:
         environment = os.environ | {"TERM": "xterm", "INPUTRC": "/dev/null"}

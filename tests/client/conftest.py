@@ -104,7 +104,7 @@ def another() -> Iterator[Served]:
 
 
 class Waited:
-    """The asyncio client's calls, each run to its end on a loop of its own."""
+    """The asyncio client's calls, each run to its end on its own loop."""
 
     def __init__(self, runner: asyncio.Runner, calls: Any) -> None:
         self._runner = runner

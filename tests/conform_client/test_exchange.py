@@ -1,4 +1,4 @@
-"""The scripted server survives every client: requests in any segments, and bytes that are no requests."""
+"""The scripted server survives every client: requests in any segments, and bytes that are not requests."""
 
 from __future__ import annotations
 

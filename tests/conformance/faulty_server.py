@@ -1,4 +1,4 @@
-"""A small memcached with faults of its own, one for each verdict: `python faulty_server.py PORT FAULT...`.
+"""A small memcached with its own faults, one for each verdict: `python faulty_server.py PORT FAULT...`.
 
 Faults: crash (at append), hang (at prepend), flaky (every second add is refused), slow (replace takes six seconds),
 race (incr writes a while after it has read), touchy (ends at touch), wrong (a get of a missing key answers an empty value).

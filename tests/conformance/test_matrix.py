@@ -343,7 +343,7 @@ def test_bad_usage_of_the_command(tmp_path: Path, arguments: tuple[str, ...], re
 @pytest.mark.live
 @pytest.mark.nightly
 def test_two_runs_on_one_server_are_the_same(tmp_path: Path) -> None:
-    """Keys and cas numbers of a run are no difference, and answers of another server are."""
+    """Keys and cas numbers of a run are not differences, and answers of another server are."""
     with target_or_skip("memcached") as native, target_or_skip("yrmcds") as other:
         for name, target in (("one", native), ("two", native), ("yrmcds", other)):
             words = (target.address, "--profile", "memcached", "--chapter", "touch", "--report", name, "--repeat", "0")

@@ -136,7 +136,7 @@ def test_the_page_opens_in_a_browser(chromium: str, tmp_path: Path) -> None:
     assert "does not conform: 1 holds, 1 deviates, 1 fails, 1 unsupported" in document
     assert r"VALUE x 0 1\r\n\xff&lt;b&gt;\r\nEND\r\n" in document
     assert "odd &lt;b&gt;" in document
-    assert document.count("<details") == 5  # the unsupported case is in a closed group of its own
+    assert document.count("<details") == 5  # the unsupported case is in its own closed group
     assert re.search(r'<details class="unsupported">\s*<summary>1 unsupported</summary>', document)
     assert document.index('id="failures"') < document.index('id="storage"')
     assert document.count(" open=") == 1

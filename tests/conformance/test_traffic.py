@@ -289,7 +289,7 @@ def test_simultaneous_changes_are_not_compared(tmp_path: Path) -> None:
 
 @contextmanager
 def proxied(server: SocketAddress, listen: SocketAddress) -> Iterator[tuple[SocketAddress, Proxy, io.StringIO]]:
-    """Run a proxy in a thread of its own, and end it with the block."""
+    """Run a proxy in its own thread, and end it with the block."""
     file = io.StringIO()
     proxy = Proxy(server, Recorder(file, SOURCE))
     address: queue.Queue[str] = queue.Queue()

@@ -31,7 +31,7 @@ SECRET = "7" * 32
 
 @contextmanager
 def proxy(server: str, out: Path, *options: str) -> Iterator[tuple[str, int]]:
-    """Record in a process of its own; end it with SIGINT, as Ctrl-C does."""
+    """Record in its own process; end it with SIGINT, as Ctrl-C does."""
     command = [sys.executable, "-m", "kvref", "record", "--proxy", "127.0.0.1:0", server, "--out", str(out), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         try:
@@ -157,7 +157,7 @@ def test_a_replay_on_the_model_differs_in_nothing(recordings: tuple[Path, Path],
     for file in recordings:
         code, result, output = on_model(file, "kvref", tmp_path)
         assert code == 0, output
-        # `version` is no command of the model.
+        # `version` is not a command of the model.
         assert result["beyond"] == CLIENTS
         assert result["earlier"] == CLIENTS * ROUNDS
         assert result["same"] + result["masked"] + result["earlier"] + result["beyond"] == result["commands"]

@@ -42,7 +42,7 @@ class World:
         return result["rows"] if "rows" in result else result["error"][0] if "error" in result else None
 
     def plain(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run SQLite's own SQL on a connection that is no session, as a server's is."""
+        """Run SQLite's own SQL on a connection that is not a session, as a server's is."""
         with closing(connect(self.file, self.translator)) as connection:
             return connection.execute(statement).fetchall()
 

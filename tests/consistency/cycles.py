@@ -1,4 +1,4 @@
-"""One fault after another under random commands, each with keys of its own, so that histories stay short."""
+"""One fault after another under random commands, each with its own keys, so that histories stay short."""
 
 from __future__ import annotations
 

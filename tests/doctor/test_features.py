@@ -46,7 +46,7 @@ def rules() -> Iterator[str]:
                 case ast.Attribute(attr="rule"):
                     pass  # what another line has raised is raised again
                 case other:
-                    pytest.fail(f"{path}: {ast.unparse(other)} is no rule that can be read")
+                    pytest.fail(f"{path}: {ast.unparse(other)} is not a rule that can be read")
 
 
 def test_every_rule_of_a_refusal_has_a_row_and_every_row_a_rule() -> None:

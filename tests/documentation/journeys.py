@@ -14,7 +14,7 @@ from helpers.waiting import until
 
 from kvref_testbed.targets.ports import free_port
 
-# Addresses of the pages. Each journey has ports of its own.
+# Addresses of the pages. Each journey has its own ports.
 ADDRESSES: Final = ("127.0.0.1:11211", "127.0.0.1:9150", "127.0.0.1:8000", "127.0.0.1:5000")
 # What a block starts in the background, and where it listens: a reader types the next command after that.
 STARTS: Final = {"kvref serve": ADDRESSES[0], "runserver": ADDRESSES[2], "flask ": ADDRESSES[3]}

@@ -14,7 +14,7 @@ from kvref.engine.mapping import Column, Kind
 Make = Callable[..., Harness]
 NOW = 1_700_000_000
 POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}'"
-SEEN = "mg k u l h"  # which is no access
+SEEN = "mg k u l h"  # which is not an access
 # What is sent two seconds after the item was set: what SEEN shows then, without and with a get before it.
 ACCESSES = {
     "get k": ("l2 h1", "l0 h1"),

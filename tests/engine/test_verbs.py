@@ -106,7 +106,7 @@ def test_integer_key(harness: Make) -> None:
         b"SUCCEED\r\nVALUE 5abc 0 4\r\nfive\r\nVALUE 4294967301 0 4\r\nfive\r\nEND\r\n"  # [type-030, type-051]
     )
     assert plugin.say(store("set", "abc", b"x")) == b"NOT_STORED\r\n"
-    # Seen on 8.0.33: incr notices a key that is no number, delete does not.
+    # Seen on 8.0.33: incr notices a key that is not a number, delete does not.
     assert plugin.say(b"incr abc 1\r\ndelete abc\r\n") == b"SERVER_ERROR failed to store item\r\nNOT_FOUND\r\n"
     assert endpoint.say(b"bind ints\r\nget 5 5abc 4294967301\r\n") == b"SUCCEED\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"
     assert endpoint.say(store("set", "abc", b"x")).startswith(

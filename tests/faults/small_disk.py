@@ -1,4 +1,4 @@
-"""A file system of a few MiB that a server sees, in a namespace of its own: it goes when its holder ends."""
+"""A file system of a few MiB that a server sees, in its own namespace: it goes when its holder ends."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.live
 
 
 class Kills:
-    """One kill after another on one store; each round has keys of its own, which all stay to the end."""
+    """One kill after another on one store; each round has its own keys, which all stay to the end."""
 
     def __init__(self, fault: Fault, store: Store, mix: Mix | None = None, batch: int = 1) -> None:
         self._fault = fault

@@ -1,4 +1,4 @@
-"""Whether what a server answers is well-formed, read by a reader of its own: any sequence of whole replies."""
+"""Whether what a server answers is well-formed, read by its own reader: any sequence of whole replies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST: Final = 64 << 20
 
 
 class MalformedError(AssertionError):
-    """A server answered what is no reply."""
+    """A server answered what is not a reply."""
 
 
 class TextReplies:

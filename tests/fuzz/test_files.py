@@ -46,7 +46,7 @@ ODD: Final[tuple[Any, ...]] = (
     None, True, -1, 10**30, 1e308, "", "x", "\0", "a\nb", "\x1b[2J", "é\u2028", "{k:99999999999}", "{v~99999999999}", [], {}, ["x"], [[]],
     {"x": 1}, [None], "9" * 5000,
 )  # fmt: skip
-# Files that are no document, whatever the form.
+# Files that are not documents, whatever the form.
 NONSENSE: Final = (
     b"", b"\n", b"\0", b"\xff\xfe", b"null", b"[]", b"{}", b"1", b'"x"', b"[" * 100_000, b'{"a":' * 100_000, b"[" * 200 + b"]" * 200,
     b"9" * 6000, b'{"a": ' + b"9" * 6000 + b"}", b'{"a": ' + b"9" * 60 + b"}", b'{"kind": "header"}', b'{"a": "\\ud800"}', b"x = " + b"[" * 5000,

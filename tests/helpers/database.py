@@ -26,7 +26,7 @@ def database_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[SQLServ
 
 
 def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:
-    """Run statements as root, each a transaction of its own, and return what the last one found."""
+    """Run statements as root, each its own transaction, and return what the last one found."""
     with closing(database.connect(60)) as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
@@ -58,7 +58,7 @@ def map_table(database: SQLServer, name: str, values: str, *columns: str, index:
 
 
 def pid(database: SQLServer) -> int:
-    """Return the process of a server; its pid_file may be a path inside a root folder of its own."""
+    """Return the process of a server; its pid_file may be a path inside its own root folder."""
     ((port,),) = sql(database, "SELECT @@port")
     listening = [each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
     process = next(each.pid for each in listening if each.laddr.port == port)

@@ -327,7 +327,7 @@ class Stepper:
             raise StaleError(f"after {step}, {form} of {name}: {reply!r}, not {right!r}")
 
     def _compare_at_once(self, step: str, name: str, keys: list[str], values: dict[str, str]) -> None:
-        """Read each key by a connection of its own, so that a server finds several gets at once."""
+        """Read each key by its own connection, so that a server finds several gets at once."""
         server = self._random.randrange(self._servers)
         clients = [self._client(server, name, f"{number} at once") for number in range(len(keys))]
         right = [
@@ -590,7 +590,7 @@ def _binary_values(clients: list[socket.socket], keys: list[str]) -> list[int]:
 
 
 def _values_at_once(clients: list[socket.socket], keys: list[str]) -> list[int]:
-    """Read each key by a connection of its own, so that a server finds several gets at once."""
+    """Read each key by its own connection, so that a server finds several gets at once."""
     for client, key in zip(clients, keys, strict=False):
         client.sendall(f"get {key}\r\n".encode())
     return [value for client, _ in zip(clients, keys, strict=False) for value in _numbers(receive_gets(client, 1))]

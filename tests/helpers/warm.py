@@ -30,7 +30,7 @@ NUMBER = struct.Struct("i")
 LIMITS = sorted({value for name, value in vars(resource).items() if name.startswith("RLIMIT_")})
 LONGEST = 1 << 20  # bytes of a request
 JUDGES = {"conform", "replay"}
-# Coverage of processes needs a start of its own in each.
+# Coverage of processes needs its own start in each.
 MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 
 

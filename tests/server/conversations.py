@@ -1,6 +1,6 @@
 """Conversations drawn for servers that must answer alike: commands on odd tables, pipelined, split, of several clients.
 
-Names of containers and tables end in `~` where the servers share a database: each has tables of its own there, and
+Names of containers and tables end in `~` where the servers share a database: each has its own tables there, and
 `Peer` puts what is the server's own in its place.
 """
 
@@ -286,7 +286,7 @@ def is_same(first: bytes, second: bytes) -> bool:
 
 
 def _at_once(chance: random.Random, peers: Sequence[Peer], containers: Sequence[bytes], step: int) -> None:
-    """Let all clients send at once, each for rows of its own, so that the order of arrival does not matter."""
+    """Let all clients send at once, each for its own rows, so that the order of arrival does not matter."""
     requests = [
         b"".join(command(chance, containers, keys, empties=False) for _ in range(chance.choice([1, 1, 6])))
         for keys in KEYS

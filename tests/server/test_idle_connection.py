@@ -14,7 +14,7 @@ import kvref
 from kvref.server.connection import Connection
 
 COUNT = 200
-BYTES = 900  # of Python's objects, without those of the transport; with a transaction of its own it is 930
+BYTES = 900  # of Python's objects, without those of the transport; with its own transaction it is 930
 SERVER = str(Path(kvref.__file__).parent / "*")
 
 

@@ -138,7 +138,7 @@ def test_triggers_fire(database: SQLServer, profile: str) -> None:
         assert refused == (b"SERVER_ERROR 1644 bad is refused\r\n" if profile == "kvref" else NOT_STORED)
         assert ask(client, b"get n\r\nadd m 0 0 1\r\n1\r\nflush_all\r\n") == MISS + STORED + OK
     seen = [what for (what,) in sql(database, "SELECT what FROM test.audit")]
-    updates = 1 if profile == "kvref" else 2  # a text that is no number counts as 0 for the plugin
+    updates = 1 if profile == "kvref" else 2  # a text that is not a number counts as 0 for the plugin
     flushed = [] if profile == "mysql-8.0" else ["delete m"]  # its flush_all is a TRUNCATE (columns:flush-009)
     assert seen == ["insert k", *["update k"] * updates, "delete k", "insert m", *flushed]
 

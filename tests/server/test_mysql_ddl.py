@@ -115,7 +115,7 @@ def test_a_command_that_begins_again_after_a_pause_counts_once(database: SQLServ
     with serving(database.dsn) as served, served.connect() as client:
         before = stats(client)
         time.sleep(MAX_SCHEMA_AGE + 0.1)  # the real pause is what counts
-        # No row has a key that is no text: the words in front of AA need no look-up, so they are counted first.
+        # No row has a key that is not text: the words in front of AA need no look-up, so they are counted first.
         assert ask(client, b"get \xff AA \xff b\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
         after = stats(client)
     counted = {name: int(after[name]) - int(before[name]) for name in ("cmd_get", "get_hits", "get_misses")}

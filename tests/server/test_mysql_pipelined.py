@@ -173,7 +173,7 @@ def test_commands_stay_few_statements_while_the_tables_are_looked_at(
 
 
 def test_binary_gets_alone_are_answered_alike_whatever_they_find(database: SQLServer) -> None:
-    """Values that are too large together, misses, and words that are no plain keys."""
+    """Values that are too large together, misses, and words that are not plain keys."""
     map_table(database, "wide", "v", "k VARCHAR(9) PRIMARY KEY", "v LONGBLOB")
     gets = [(GET, word, b"", b"") for word in (b"a", b"none", b"b", b"\xc3\xa4", b"a b", b"@@wide.a")]
     with serving(database.dsn) as served, ExitStack() as stack:

@@ -201,7 +201,7 @@ def test_a_mark_of_a_command_that_is_decided_again_is_set_once(database: SQLServ
 
 @pytest.mark.serial
 def test_a_locked_table_is_waited_for_once(database: SQLServer, served: Served) -> None:
-    """The lock of a table is no lock of a row: only MariaDB does not tell them apart, and fails at once."""
+    """The lock of a table is not a lock of a row: only MariaDB does not tell them apart, and fails at once."""
     with served.connect() as client, closing(database.connect(60)) as holder, holder.cursor() as cursor:
         assert ask(client, put("a", "0"), 1) == STORED
         cursor.execute("LOCK TABLES test.demo_test WRITE")

@@ -113,7 +113,7 @@ def _prepared(path: Path) -> Path:
 
 
 class _Peer(Peer):
-    """One server over a file of its own."""
+    """One server over its own file."""
 
     def __init__(self, served: Served, stack: ExitStack, *, hides_cas: bool = True) -> None:
         super().__init__(served, stack, hides_cas=hides_cas)

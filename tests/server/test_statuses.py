@@ -1,4 +1,4 @@
-"""Statuses of binary replies over a SQLite table that refuses writes with words of its own."""
+"""Statuses of binary replies over a SQLite table that refuses writes with its own words."""
 
 from __future__ import annotations
 

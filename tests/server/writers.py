@@ -30,7 +30,7 @@ def ask_line(client: socket.socket, line: bytes) -> bytes | None:
 
 @dataclass
 class Writer(threading.Thread):
-    """One connection that writes keys of its own and counts with the others on one key.
+    """One connection that writes its own keys and counts with the others on one key.
 
     Args:
         client: the connection.

@@ -175,7 +175,7 @@ def test_a_column_serves_its_first_use_in_the_plugin(
     assert (tuple(column and column.name for column in found), problems) == (used, [])
 
 
-# Declared as; the range that a cas number exceeds; None where the type is no integer at all.
+# Declared as; the range that a cas number exceeds; None where the type is not an integer at all.
 NARROW = {
     "TINYINT": "-128 to 127", "TINYINT UNSIGNED NOT NULL": "0 to 255", "BOOL": "-128 to 127",
     "SMALLINT NOT NULL DEFAULT 7": "-32768 to 32767", "SMALLINT UNSIGNED": "0 to 65535",

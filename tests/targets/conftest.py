@@ -32,7 +32,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def kvref(state: Path) -> Kvref:
-    """Run `kvref target ...` in a process of its own; keyword arguments are environment variables."""
+    """Run `kvref target ...` in its own process; keyword arguments are environment variables."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return commands.kvref("target", *arguments, environment=os.environ | environment, timeout=120)

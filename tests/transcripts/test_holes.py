@@ -30,7 +30,7 @@ FITS_NOT = {
     "text before": (["VALUE k 0 1 ", {"cas": 1}, "\r\n"], "VALUE K 0 1 5\r\n"),
     "one number for two": ([{"cas": 1}, " ", {"cas": 2}], "7 7"),
     "two numbers for one": ([{"cas": 1}, " ", {"cas": 1}], "7 8"),
-    "cas is no word": ([{"cas": 1}, "\r\n"], "seven\r\n"),
+    "cas is not a word": ([{"cas": 1}, "\r\n"], "seven\r\n"),
     "time long ago": (["STAT time ", {"time": 0}, "\r\n"], f"STAT time {NOW - 60}\r\n"),
     "number is digits": (["STAT pid ", {"number": "pid"}, "\r\n"], "STAT pid x\r\n"),
     "number in a cell": ({"rows": [[{"number": "garbage"}]]}, {"rows": [["3"]]}),

@@ -217,7 +217,7 @@ def run(task: Task, channel: Channel) -> WorkerResult:
     """
     driver = _driver(task)
     measuring = _measure(driver, task, channel)
-    # The pools are no work of the library's.
+    # The library has no part in the pools.
     gc.collect()
     gc.freeze()
     try:

@@ -106,7 +106,7 @@ class _Coordinator:
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             hello = json.loads(await reader.readline())
-            # Whoever else connects is no worker of this point.
+            # Whoever else connects is not a worker of this point.
             if not secrets.compare_digest(str(hello["hello"]), self._token):
                 return
             self._lines.append(writer)

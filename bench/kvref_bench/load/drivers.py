@@ -82,7 +82,7 @@ def sysbench(login: Login, database: str, statement: str, keys: Keys, connection
         database: of the tables.
         statement: with one `?`, the key; prepared once on each connection.
         keys: text, all of which are in the table; uniformly drawn.
-        connections: each with a thread of its own, 1 to 65536.
+        connections: each with its own thread, 1 to 65536.
         seconds: of the selects, without the connecting; whole ones.
 
     Raises:

@@ -27,7 +27,7 @@ SCHEDULER_SECONDS: Final = 10
 class Engine:
     """Where workers run.
 
-    executors: run each task in a process of its own, in turn. workers: how many at once.
+    executors: run each task in its own process, in turn. workers: how many at once.
     cpus: to pin them to, by worker; none: not pinned.
     control_host: the address of this machine that they reach.
     facts: for the record of a run.

@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     """What other bytes than the expected ones mean.
 
     kinds: one for each operation of the exchange.
-    unexpected: the bytes of replies that are no allowed answer; none where all are (a miss, NOT_STORED).
+    unexpected: the bytes of replies that are not an allowed answer; none where all are (a miss, NOT_STORED).
     """
 
     kinds: tuple[int, ...]

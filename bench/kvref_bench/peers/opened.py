@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 RELOAD_SECONDS: Final = 15.0
-# Numbers of `stats` that are no counters.
+# Numbers of `stats` that are not counters.
 NOT_COUNTED: Final = ("pid", "uptime", "time", "pointer_size")
 
 

@@ -220,7 +220,7 @@ def statements(work: Work) -> tuple[Statement, ...]:
     """Read the statements of a work's verbs, in the order in which each connection prepares them.
 
     Raises:
-        BenchError: a statement without parameters, which is no place of a key.
+        BenchError: a statement without parameters, which has no place for a key.
     """
     return tuple(_statement(verb, work.statements[verb], numbers=_numbers(work)) for verb in sorted(work.verbs))
 

@@ -32,7 +32,7 @@ SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
 SWEEP_BYTES: Final = 1 << 18
 SWEEP_SECONDS: Final = 600.0  # at most
 FINE: Final = {(verb, outcomes[0]) for verb, outcomes in OUTCOMES.items()}
-SPARE: Final = 100  # descriptors of a process that are no connections
+SPARE: Final = 100  # descriptors of a process that are not connections
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ strong too, but connects by the Unix socket, so that it reads the end of the log
 before the get was sent, had replaced; its staleness is the time since that acknowledgement.
 
 `replica_reads`: a replication group of MySQL 9.7 and three processes of kvref over it: `reads=primary`, `replica` and
-`session`. Each session sets rows of its own and gets them. A get is stale if it does not return what its session has
+`session`. Each session sets its own rows and gets them. A get is stale if it does not return what its session has
 set last.
 
 CPU time is that of the processes, so that it counts also while others use the machine.

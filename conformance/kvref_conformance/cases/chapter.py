@@ -176,7 +176,7 @@ def _table(kind: type[Any], given: Any, where: str) -> Any:
 
 
 def _parts(given: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return the conditions of a case, which are the tables at its beginning that are no steps, and its steps."""
+    """Return the conditions of a case, which are the tables at its beginning that are not steps, and its steps."""
     if not isinstance(given, list):
         raise TypeError("a case is a list of its conditions and steps")
     first = next((n for n, each in enumerate(given) if not isinstance(each, dict) or _is_step(each)), len(given))

@@ -34,7 +34,7 @@ class Fault:
         text: bytes that replace the whole reply.
         after: bytes sent behind the reply in the same segment.
         twice: the reply is sent twice.
-        apart: `after` or the second reply is sent in a segment of its own, when the client has its result.
+        apart: `after` or the second reply is sent in its own segment, when the client has its result.
         split: the reply is sent in segments of so many bytes.
         wait: delay before the reply, in multiples of the client's timeout.
         wait_at: bytes that are sent before this delay.

@@ -63,7 +63,7 @@ OPEN: Final = Entry()
 
 
 class ScriptedServer:
-    """A memcached on a port of its own on the loopback interface.
+    """A memcached on its own port on the loopback interface.
 
     Attributes:
         events: everything received and sent, in order.

@@ -146,7 +146,7 @@ class _Joint:
         if mine == theirs and (mine in self._numbers_in_sql or mine == 0 or mine >= UNSIGNED):
             return one.text
         hole = self._cas(mine, theirs)
-        # Equal, but no pair: one server counted from 1 again and met a number of its own.
+        # Equal, but no pair: one server counted from 1 again and met another number.
         return one.text if mine == theirs and "cas" not in hole else hole
 
     def _text(self, one: str, other: str) -> Json:

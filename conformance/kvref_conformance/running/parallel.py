@@ -165,7 +165,7 @@ class Parallel:
     def _fork(
         self, instance: Instance, batches: Sequence[Batch], work: SimpleQueue[int | None], sender: Connection
     ) -> None:
-        """Judge on a further instance, in a process of its own."""
+        """Judge on a further instance, in its own process."""
         # The terminal interrupts every process of the run: the parent ends the others.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:

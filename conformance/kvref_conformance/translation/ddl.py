@@ -342,7 +342,7 @@ class TableOptions:
         self.collation = _after("COLLATE", text)
         self.engine = _after("ENGINE", text) or INNODB
         if re.search(r"\bPARTITION\s+BY\b", text, re.IGNORECASE):
-            self.engine = "partitioned"  # InnoDB knows its partitions only, each a table of its own
+            self.engine = "partitioned"  # InnoDB knows its partitions only, each its own table
 
 
 def _after(words: str, text: str) -> str | None:

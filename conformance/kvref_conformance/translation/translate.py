@@ -141,7 +141,7 @@ _OPTIMIZED: Final = (
     "(VALUES ('note', 'Table does not support optimize, doing recreate + analyze instead'), ('status', 'OK'))"
 )
 
-# sqlglot warns of what it keeps unparsed; here that is refused with words of its own.
+# sqlglot warns of what it keeps unparsed; here that is refused with its own words.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 

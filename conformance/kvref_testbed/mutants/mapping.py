@@ -60,7 +60,7 @@ def never_sticks() -> None:
 
 @breaks("KV-MAP-054")
 def leaves_the_batch_open() -> None:
-    """With `sticky_mapping=0`, a command with a mapping of its own leaves its batch open."""
+    """With `sticky_mapping=0`, a command with its own mapping leaves its batch open."""
     put(Session, "temporarily_bound", property(lambda session: False))
 
 

@@ -34,7 +34,7 @@ _ITEM: Final = re.compile(rb"VALUE (\S+) (\d+) (\d+)(?: (\d+))?\r\n")
 
 
 class WrongReplyError(Exception):
-    """The bytes are no reply that the command can have; the text is what came."""
+    """The bytes are not a reply that the command can have; the text is what came."""
 
 
 @dataclass(slots=True)

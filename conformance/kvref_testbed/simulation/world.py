@@ -126,7 +126,7 @@ class _Instead:
 
 
 class Simulation:
-    """Runs worlds, in a folder of its own; see `simulation`.
+    """Runs worlds, in its own folder; see `simulation`.
 
     Args:
         folder: in memory, where one is.

@@ -148,7 +148,7 @@ class MySQLConnection:
                 case operations.FixSnapshot():
                     return None  # a transaction that is open has one
                 case operations.Commit() | operations.RollBack() | operations.PurgeExpired():
-                    raise TypeError(f"{operation!r} has a method of its own")
+                    raise TypeError(f"{operation!r} has its own method")
                 case _:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
 
@@ -245,7 +245,7 @@ class MySQLConnection:
             return self._query(sql)
 
     def require_secondary(self) -> None:
-        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `query`."""
+        """Raise NoSecondaryError if the server is not a secondary of a group any more; other errors as `query`."""
         with _Errors(self):
             if read_status(self._connection).state is not State.SECONDARY:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
@@ -322,7 +322,7 @@ class MySQLConnection:
         reads = isinstance(operation, operations.Lookup | operations.Scan | operations.ReadAlong)
         fixes = isinstance(operation, operations.FixSnapshot)
         if isinstance(operation, operations.Clear) and operation.mapping.vindex:
-            return False  # each shard has a transaction of its own
+            return False  # each shard has its own transaction
         return fixes or operations.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
     def _enter(self, *, begins: bool) -> None:

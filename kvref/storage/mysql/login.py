@@ -73,7 +73,7 @@ class Login:
         connections: maximum number of open connections; None: `max_connections` decides.
         timeout: seconds for connecting, and for a reply in addition to the lock wait.
         text: the DSN, for messages.
-        together: maximum number of keys in one statement; below 2 each command has statements of its own.
+        together: maximum number of keys in one statement; below 2 each command has its own statements.
         sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
             server has it.
         nodes: host and port of each server of a cluster, preferred ones first; empty: there is one, at `host`.

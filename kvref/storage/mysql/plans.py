@@ -254,7 +254,7 @@ class MySQLRows:
         """Lock the rows of some words of different rows without waiting; return them, None if one of them is locked.
 
         None: rows up to that one in the order of the index may be locked now, and none behind it: where all lock rows
-        in this order, waiting for it is no deadlock. Begins a transaction and raises as `lock_many`.
+        in this order, waiting for it is not a deadlock. Begins a transaction and raises as `lock_many`.
         """
         continues = connection.in_transaction
         try:

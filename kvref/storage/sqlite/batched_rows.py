@@ -175,7 +175,7 @@ class BatchedRows:
         return True
 
     def named(self, word: bytes) -> Named | None:
-        """Return what a word names, None if that is no row that the file can hold."""
+        """Return what a word names, None if that is not a row that the file can hold."""
         if word in self._named:
             return self._named[word]
         if len(self._named) >= MAX_IDENTITIES:

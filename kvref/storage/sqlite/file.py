@@ -53,7 +53,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
     try:
         collations.register(connection)
-        # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
+        # Text that is not UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         _use_wal(connection, path)
         connection.execute("PRAGMA synchronous = NORMAL")  # the rest of FULL is `wal.Log`

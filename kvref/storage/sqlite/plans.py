@@ -272,7 +272,7 @@ class SQLiteRows:
             self._store.cache.change_all(self._table, many)
 
     def row_of(self, write: PlannedWrite) -> Row:
-        """Return the row that a write of a batch leaves, which is no delete."""
+        """Return the row that a write of a batch leaves, which is not a delete."""
         if write.kind in _WHOLE:
             return written_row(self.mapping, write.key, write.parameters)
         cached = write.cached
@@ -539,7 +539,7 @@ def _merged(writes: Sequence[Write]) -> list[Write]:
 
 
 def _has_rowid(store: SQLiteStore, text: str) -> bool:
-    """Return whether SQLite finds the table's rows by a number of its own."""
+    """Return whether SQLite finds the table's rows by its own number."""
     try:
         store.fetch(text, [None])
     except StatementError:

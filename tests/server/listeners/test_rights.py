@@ -65,7 +65,7 @@ def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def say(port: int, *chunks: bytes) -> bytes:
-    """Hold a conversation on a connection of its own, and return all that came."""
+    """Hold a conversation on its own connection, and return all that came."""
     return b"".join(answers(port, chunks))
 
 

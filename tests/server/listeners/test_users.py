@@ -211,7 +211,7 @@ def test_who_does_not_say_who_it_is_may_not_stay(auth_file: Path, tmp_path: Path
                 if select.select([trying], [], [], 0.05)[0]:
                     reply += trying.recv(1000)
                 else:
-                    trying.sendall(WRONG)  # attempts are no reason to stay
+                    trying.sendall(WRONG)  # attempts do not keep it open
         assert reply.endswith(late)
         assert ask(known, b"get AA\r\n").startswith(b"VALUE")
 

@@ -20,7 +20,7 @@ def check(database: SQLServer, served: Served, seed: int, steps: int, seconds: f
         return statistics(stack.enter_context(served.connect()))
 
 
-# A process, several workers, and a process whose reads have another isolation level: each has a cache of its own.
+# A process, several workers, and a process whose reads have another isolation level: each has its own cache.
 PROCESSES = (
     SERVE,
     (*SERVE, "--workers", "2"),

@@ -390,7 +390,7 @@ def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: st
         assert f"SET GLOBAL {undo}" in text
 
 
-@pytest.mark.nightly  # it boots a server of its own; the other values that do not serve are set by SQL
+@pytest.mark.nightly  # it boots its own server; the other values that do not serve are set by SQL
 def test_a_server_without_a_log_is_refused() -> None:
     with database_or_skip("mariadb") as server:
         refused = run("serve", "--store", server.dsn, *SERVE)

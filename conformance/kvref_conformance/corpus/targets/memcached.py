@@ -1,6 +1,6 @@
 """The replay target of memcached, for conversations that need no mapping; replies are compared with the plugin's.
 
-Each conversation has a server of its own, with the plugin's demo row.
+Each conversation has its own server, with the plugin's demo row.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _finalize(value: object) -> object:
 
 
 def _lines(text: str) -> str:
-    # A line of the protocol on a line of its own.
+    # A line of the protocol on its own line.
     return text.replace(r"\r\n", "\\r\\n\n").removesuffix("\n")
 
 

@@ -1,6 +1,6 @@
 """Follow the binary log of one server: a connection and a thread of their own, which report changes to the event loop.
 
-kvref connects as a replica with a server id of its own. Events are read by `events.py` and not by the library
+kvref connects as a replica with its own server id. Events are read by `events.py` and not by the library
 mysql-replication, which skips events that it does not know, so that a change could be missed.
 """
 
