@@ -5,7 +5,7 @@ whole seconds, `word` is a key as the client sent it, `exptime` is a time as the
 one whose rows are meant.
 
 Read `mapping.py` (containers and the `@@` word), `values.py` (columns), `operations.py` (operations), then
-`session.py` (one connection), `items/` (rules of single items), `dispatch.py` (commands to verbs) and the verbs in
-`verbs/`. The cache policies come
-between a command and its verb: `cache/dispatch.py`, with the memory cache in `cache/memory.py`.
+`session.py` (one connection), `items/` (rules of single items), `plans/` (decisions on rows), `dispatch.py` (from
+commands to their steps) and `steps/`. The cache policies come between a command and its steps: `cache/dispatch.py`,
+with the memory cache in `cache/memory.py`.
 """

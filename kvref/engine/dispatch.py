@@ -1,4 +1,4 @@
-"""Commands that run by steps, to verbs. Planned commands do not come here: `kvref.engine.plans` decides them."""
+"""From commands that run by steps to their generators; `kvref.engine.plans` decides those that are planned."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kvref.engine.cache.memory import Policy
 from kvref.engine.failures import failed, lock_wait_reply
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import Session, UnfitError, conflict
+from kvref.engine.steps import arithmetic, crawler, delete, meta, retrieve, stats, store
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic, crawler, delete, meta, retrieve, stats, store
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, SeveralTouched, with_cas
 from kvref.engine.plans.store import VERBS
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
@@ -37,7 +37,7 @@ from kvref.server.planners.prefixes import CountingQueue, CountingWork, WordsWit
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
-from kvref.storage.plans import KnownRows
+from kvref.storage.planned_rows import KnownRows
 
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
@@ -84,9 +84,9 @@ class Planner(Planning):
 
     def _bind(self, wire_rules: WireRules) -> dict[bytes, _Planner]:
         """Return the planner of each verb that the listener does not withhold and the profile has."""
-        verbs = Verbs(self._bound)
-        self._deletion, self._sums, self._touching = verbs.deletion, verbs.sums, verbs.touching
-        self._storage_verbs = {verb.encode(): (verb, decide) for verb, decide in verbs.stores.items()}
+        deciders = Deciders(self._bound)
+        self._deletion, self._sums, self._touching = deciders.deletion, deciders.sums, deciders.touching
+        self._storage_verbs = {verb.encode(): (verb, decide) for verb, decide in deciders.stores.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
             (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS if verb != "cas"]),
@@ -97,10 +97,10 @@ class Planner(Planning):
         ]
         if self._sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
-        self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, verbs, self.fresh)
+        self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, deciders, self.fresh)
         if not self._counts:
             self.frames.counting = lambda: self._counting().frames
-        self._meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)
+        self._meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, deciders)
         return self._meta.planners | {
             verb: planner
             for record, planner, verbs in families

@@ -28,7 +28,7 @@ from kvref.errors import KvrefError
 from kvref.protocol.hits import renamed
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.slots import Commits, Replies, Slots, decided, settled
-from kvref.storage.plans import KnownRows, Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
+from kvref.storage.planned_rows import KnownRows, Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 
 _log = logging.getLogger("kvref.server")
 

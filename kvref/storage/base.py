@@ -14,7 +14,7 @@ from kvref.engine.operations import Operation
 from kvref.engine.plans.bound import Bound
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import SharedMappings
-from kvref.storage.plans import PlannedRows
+from kvref.storage.planned_rows import PlannedRows
 
 MYSQL: Final = "mysql://"
 # Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.

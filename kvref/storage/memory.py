@@ -27,7 +27,7 @@ from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import Container, PolicyCell, Table
 from kvref.storage.key_order import KeyOrder
-from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
+from kvref.storage.planned_rows import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
 from kvref.storage.rows import from_sql
 
 SCHEME: Final = "memory://"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cluster.generator import UNKNOWN, Writer, without_service, writing
-from cluster.rows import ACCOUNT, query, dsn, rows, used
+from cluster.rows import ACCOUNT, dsn, query, rows, used
 from helpers.serving import Served, serving
 from helpers.waiting import until, until_equal
 

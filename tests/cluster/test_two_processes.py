@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 from cluster.generator import UNKNOWN, ask
-from cluster.rows import query, dsn, rows
+from cluster.rows import dsn, query, rows
 from helpers.serving import Served, serving
 
 from kvref_testbed.targets import GaleraCluster

@@ -16,7 +16,7 @@ from generators import (
     roles,
     scale,
 )
-from kvref.engine.verbs.stats import FIXED
+from kvref.engine.steps.stats import FIXED
 from kvref.profiles import vocabulary
 from kvref.protocol.command_table import TABLE
 from kvref.server.settings import SETTINGS

@@ -10,7 +10,7 @@ from helpers.harness import Harness
 
 from kvref.engine.dispatch import execute
 from kvref.engine.session import Session
-from kvref.engine.verbs import crawler
+from kvref.engine.steps import crawler
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Keys
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvref import profiles
 from kvref.engine.mapping import split_word
 from kvref.engine.rules import rules
-from kvref.engine.verbs.retrieve import parse
+from kvref.engine.steps.retrieve import parse
 from kvref.protocol import commands as c
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import TextParser

@@ -13,7 +13,7 @@ from helpers.live import MYSQL_8
 from helpers.serving import ask, serving
 from server.in_process import SECONDS, Client, InProcess, turns_until
 
-from kvref.engine.verbs import crawler
+from kvref.engine.steps import crawler
 from kvref.server.connection import TURN_BYTES
 from kvref_testbed.targets import SQLServer
 

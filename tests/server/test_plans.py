@@ -21,8 +21,8 @@ from kvref.errors import StoreError
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.slots import MAX_BYTES, Replies
-from kvref.storage.plans import Write
-from kvref.storage.sqlite.plans import SQLiteRows
+from kvref.storage.planned_rows import Write
+from kvref.storage.sqlite.planned_rows import SQLiteRows
 
 SET = b"set %b 0 0 1\r\n%b\r\n"
 SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"

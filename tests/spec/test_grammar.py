@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvref import profiles
-from kvref.engine.verbs import ranges
+from kvref.engine.steps import ranges
 from kvref.errors import SuiteError
 from kvref.protocol import binary, command_table, opcodes
 from kvref.protocol import commands as c

@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).parents[2]
 PRIVATE: Final = re.compile(r"\b_[A-Za-z]\w*")
 INSIDE: Final = re.compile(r"kvref\.(engine|protocol|server|storage)\b")
 PATHS: Final = re.compile(
-    r"kvref\.(server\.(executors|planners?|scheduler|slots)|engine\.plans|storage\.(\w+\.)?plans"
+    r"kvref\.(server\.(executors|planners?|scheduler|slots)|engine\.plans|storage\.(\w+\.)?planned_rows"
     r"|storage\.\w+\.write_batch)(\.|$)"
 )
 # Of named tuples, whose fields are any words: they have no underscore to say that they are private.

@@ -55,7 +55,7 @@ def test_tests_use_no_more_of_the_inside() -> None:
         ("getattr(store, '_connection')", "private"),
         ("for name in ('_connection', 'other'): getattr(store, name)", "private"),
         ("def early(self): self._connection = 1", "private"),
-        ("from kvref.engine.verbs import crawler\nmonkeypatch.setattr(crawler, 'PAGE', 3)", "replaced"),
+        ("from kvref.engine.steps import crawler\nmonkeypatch.setattr(crawler, 'PAGE', 3)", "replaced"),
         ("from kvref.engine import rules as r\nput(r.Rules, 'is_expired', 1)", "replaced"),
         ("from kvref.engine import rules\nrules.Rules.is_expired = 1", "replaced"),
         ("from kvref.engine import rules\nmonkeypatch.setitem(rules.ROWS, 'k', 1)", "replaced"),
@@ -65,7 +65,7 @@ def test_tests_use_no_more_of_the_inside() -> None:
         ("from kvref.server.executors import executor_for", "path"),
         ("from kvref.server import executors", "path"),
         ("import kvref.engine.plans.store", "path"),
-        ("from kvref.storage.sqlite import plans, store", "path"),
+        ("from kvref.storage.sqlite import planned_rows, store", "path"),
         ("patched = 'kvref.server.slots.Slots'", "path"),
     ],
 )

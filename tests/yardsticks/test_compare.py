@@ -62,7 +62,7 @@ def test_coverage_that_falls_and_cpu_time_that_changes_are_named(
 ) -> None:
     summary = {"num_statements": 10, "covered_lines": 9, "num_branches": 2, "covered_branches": 1}
     report = tmp_path / "report.json"
-    report.write_text(json.dumps({"files": {"/x/kvref/kvref/engine/verbs/store.py": {"summary": summary}}}))
+    report.write_text(json.dumps({"files": {"/x/kvref/kvref/engine/steps/store.py": {"summary": summary}}}))
     monkeypatch.setattr(coverage, "REPORT", report)
     measured = coverage.measure()
     assert measured["kvref/engine"]["percent"] == measured["all"]["percent"] == 83.3

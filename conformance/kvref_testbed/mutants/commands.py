@@ -18,9 +18,9 @@ from kvref.engine.plans.retrieve import Touching
 from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
-from kvref.engine.verbs import crawler as crawler_verb
-from kvref.engine.verbs import delete, ranges, retrieve
-from kvref.engine.verbs import stats as stats_verb
+from kvref.engine.steps import crawler as crawler_verb
+from kvref.engine.steps import delete, ranges, retrieve
+from kvref.engine.steps import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import client_warnings, connection, server, stats_rows
 from kvref.storage.sqlite import store as sqlite_store

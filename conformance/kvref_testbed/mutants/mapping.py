@@ -9,7 +9,7 @@ from typing import Any
 from kvref.engine import dispatch, rules
 from kvref.engine.mapping import Directory
 from kvref.engine.session import Session
-from kvref.engine.verbs import delete
+from kvref.engine.steps import delete
 from kvref.protocol import commands, replies
 from kvref.server import server
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact

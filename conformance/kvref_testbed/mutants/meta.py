@@ -13,7 +13,7 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
 from kvref.engine.session import Session
-from kvref.engine.verbs import meta
+from kvref.engine.steps import meta
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar

@@ -12,8 +12,8 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import HIT
 from kvref.engine.plans.store import Storage
 from kvref.engine.session import Session
+from kvref.engine.steps import delete, on_row
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import delete, on_row
 from kvref.protocol import command_table, commands, grammar, text
 from kvref.protocol.replies import Fault, ServerError, Status
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions

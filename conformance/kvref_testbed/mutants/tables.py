@@ -17,10 +17,10 @@ from kvref.engine.plans.store import Storage
 from kvref.protocol import hits
 from kvref.protocol.replies import Status
 from kvref.storage.config import catalog, containers
-from kvref.storage.plans import Overlay
+from kvref.storage.planned_rows import Overlay
 from kvref.storage.sqlite import rows as sqlite_rows
 from kvref.storage.sqlite import statements as sqlite_statements
-from kvref.storage.sqlite.plans import SQLiteRows
+from kvref.storage.sqlite.planned_rows import SQLiteRows
 from kvref_testbed.mutants.mutant import breaks, put, put_decisions, put_fact
 
 

@@ -16,7 +16,7 @@ from kvref.engine.plans.store import Deletion, Storage
 from kvref.engine.plans.words import Words
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
-from kvref.engine.verbs import retrieve
+from kvref.engine.steps import retrieve
 from kvref.protocol import commands, replies
 from kvref.server.connection import Connection
 from kvref_testbed.mutants.mutant import Decide, OperationGen, breaks, put, put_decisions

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from pymysql.constants import ER
 from pymysql.err import OperationalError
 
-from kvref.engine.verbs import on_row
+from kvref.engine.steps import on_row
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor as mysql_executor
@@ -23,7 +23,7 @@ from kvref.server.turns import Turns
 from kvref.storage.mysql import connection
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
-from kvref.storage.mysql.plans import MySQLRows
+from kvref.storage.mysql.planned_rows import MySQLRows
 from kvref.storage.sqlite.row_cache import CachedTable, RowCache
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions

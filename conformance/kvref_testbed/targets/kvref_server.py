@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
-from kvref_testbed.targets.ports import LOOPBACK, version_at, free_port
+from kvref_testbed.targets.ports import LOOPBACK, free_port, version_at
 from kvref_testbed.targets.run import Restartable, Run
 from kvref_testbed.targets.target import Endpoint
 

@@ -14,7 +14,7 @@ from kvref.errors import TargetError
 from kvref_testbed.targets.builds import from_debian
 from kvref_testbed.targets.folders import build_once, cache_root, run_in
 from kvref_testbed.targets.needs import MissingError, tool
-from kvref_testbed.targets.ports import LOOPBACK, version_at, free_port, free_ports, reach
+from kvref_testbed.targets.ports import LOOPBACK, free_port, free_ports, reach, version_at
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pymysql
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import mysqld
-from kvref_testbed.targets.ports import LOOPBACK, NotYetError, version_at, free_port
+from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_port, version_at
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:

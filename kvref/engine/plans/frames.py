@@ -7,10 +7,10 @@ from typing import Final
 from kvref.engine.items import storage
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_CACHED, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
 from kvref.engine.plans.store import OUTCOMES
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
 from kvref.protocol import commands as c
 from kvref.protocol.binary import encode, found_frame, miss_frame
@@ -50,10 +50,10 @@ class FrameReads:
 class FrameWrites(FrameReads):
     """Decide the other binary commands of one mapping."""
 
-    def __init__(self, bound: Bound, verbs: Verbs) -> None:
+    def __init__(self, bound: Bound, deciders: Deciders) -> None:
         super().__init__(bound)
-        self._stores = verbs.stores
-        self._deletion, self._touching = verbs.deletion, verbs.touching
+        self._stores = deciders.stores
+        self._deletion, self._touching = deciders.deletion, deciders.touching
         self._sums = Arithmetic(bound, numbered=True)
         self._stores_any_cas = storage.stores_any_cas(bound.mapping)
 

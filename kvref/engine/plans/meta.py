@@ -19,6 +19,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.plans import retrieve as gets
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.plan import (
     ABSENT,
     CAS,
@@ -32,7 +33,6 @@ from kvref.engine.plans.plan import (
     Renewal,
 )
 from kvref.engine.plans.store import Stored
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark, content_of
 from kvref.engine.values import shown_flags, wrapped
@@ -123,10 +123,10 @@ class MetaWrites(MetaReads[T]):
     """Decide the meta commands of one mapping that may write, see `MetaReads`."""
 
     def __init__(
-        self, bound: Bound, session: Session, verbs: Verbs, encoded: Callable[[MetaCommand, r.Meta], T]
+        self, bound: Bound, session: Session, deciders: Deciders, encoded: Callable[[MetaCommand, r.Meta], T]
     ) -> None:
         super().__init__(bound, session, encoded)
-        self._stores, self._deletion = verbs.stores, verbs.deletion
+        self._stores, self._deletion = deciders.stores, deciders.deletion
         self._sums = Arithmetic(bound, numbered=True)
 
     def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> MetaDecision[T]:

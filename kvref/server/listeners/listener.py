@@ -115,7 +115,9 @@ class Listener:
         self.renew(self.load())
         if is_local(self.address):
             return
-        authenticates = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
+        authenticates = self.auth_file is not None or (
+            self.certificates is not None and self.certificates.clients is not None
+        )
         if not (authenticates or self.open):
             raise ConfigError(
                 f"address {self}: reachable from other hosts without authentication: configure auth_file or"

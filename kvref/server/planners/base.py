@@ -15,7 +15,7 @@ from kvref.protocol.usual_words import UsualWords
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
-from kvref.storage.plans import KnownRows
+from kvref.storage.planned_rows import KnownRows
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.plan import EXPIRY
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol.binary import is_too_large, miss_frame, reply_frame
@@ -18,7 +18,7 @@ from kvref.server.planners.base import MAX_BYTES, MAX_COMMANDS, MAX_READ, MAX_VA
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
-from kvref.storage.plans import KnownRows
+from kvref.storage.planned_rows import KnownRows
 
 _SHAPE: Final = 12  # bytes of a header that decide what its frame is; the opaque and the cas number follow
 MAX_SHAPES: Final = 1 << 12
@@ -54,7 +54,7 @@ class BinaryPlanner(Planning):
         words: Words,
         scheduler: PlanQueue,
         wire_rules: WireRules,
-        verbs: Verbs,
+        deciders: Deciders,
         fresh: Callable[[float], bool],
     ) -> None:
         super().__init__(work, words, scheduler, wire_rules)
@@ -62,11 +62,11 @@ class BinaryPlanner(Planning):
         self.counting: Callable[[], BinaryPlanner] | None = None
         self._rules = wire_rules
         self._reads = FrameReads(work.bound)
-        self._writes = FrameWrites(work.bound, verbs)
+        self._writes = FrameWrites(work.bound, deciders)
         self._shapes: dict[bytes, _Shape] = {}
-        self._opcodes = self._bind(verbs)
+        self._opcodes = self._bind(deciders)
 
-    def _bind(self, verbs: Verbs) -> dict[int, tuple[Callable[[_Shape, bytes, Slots], c.Command | None], Opcode]]:
+    def _bind(self, deciders: Deciders) -> dict[int, tuple[Callable[[_Shape, bytes, Slots], c.Command | None], Opcode]]:
         """Return what plans each opcode that the listener does not withhold and the profile has, and its form."""
         families: list[tuple[c.Command, Callable[[_Shape, bytes, Slots], c.Command | None]]] = [
             (_GET, self._get),
@@ -75,7 +75,7 @@ class BinaryPlanner(Planning):
             (c.Delete(b""), self._write),
             (c.GetAndTouch([], 0, with_cas=True), self._write),
         ]
-        if verbs.sums.complete:
+        if deciders.sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._write))
         return {
             number: (plan, form)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol import meta
@@ -22,7 +22,7 @@ from kvref.protocol.rules import WireRules
 from kvref.server.planners.base import INCOMPLETE, MAX_VALUE, UNUSUAL, Planning, PlanQueue
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
-from kvref.storage.plans import KnownRows
+from kvref.storage.planned_rows import KnownRows
 
 MAX_SHAPES: Final = 1 << 10  # of the flags of lines
 MAX_DIGITS: Final = 9  # of a length
@@ -40,14 +40,14 @@ class MetaLines(Planning):
     """Plan meta commands of one mapping."""
 
     def __init__(
-        self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules, verbs: Verbs
+        self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules, deciders: Deciders
     ) -> None:
         super().__init__(work, words, scheduler, wire_rules)
         self._rules = wire_rules
         self._bound = work.bound
         self._reads = MetaReads(work.bound, words.session, meta.encode)
-        self._writes = MetaWrites(work.bound, words.session, verbs, meta.encode)
-        self._counts = verbs.sums.complete
+        self._writes = MetaWrites(work.bound, words.session, deciders, meta.encode)
+        self._counts = deciders.sums.complete
         self._may_write = words.runs(c.MetaSet(b"", []))
         # By verb and flags: the record of a line with any word and no data; None for unusual lines.
         self._shapes: dict[tuple[bytes, ...], c.MetaRequest | None] = {}

@@ -13,7 +13,7 @@ from kvref.engine.plans.words import Words
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
-from kvref.storage.plans import KnownRows, Source
+from kvref.storage.planned_rows import KnownRows, Source
 
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[frozenset[bytes]] = frozenset()

@@ -16,8 +16,8 @@ from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.hits import renamed
 from kvref.storage.isolation import Isolation
-from kvref.storage.plans import Overlay, RowReader, Source
-from kvref.storage.sqlite.plans import PlannedWrite, SQLiteRows, is_text
+from kvref.storage.planned_rows import Overlay, RowReader, Source
+from kvref.storage.sqlite.planned_rows import PlannedWrite, SQLiteRows, is_text
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Identity, Transaction, Transactions, Version
 

@@ -20,7 +20,7 @@ from kvref.errors import KvrefError, StoreError
 from kvref.storage.isolation import Isolation
 from kvref.storage.rows import from_sql
 from kvref.storage.sqlite.errors import StatementError
-from kvref.storage.sqlite.plans import PlannedWrite
+from kvref.storage.sqlite.planned_rows import PlannedWrite
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
 

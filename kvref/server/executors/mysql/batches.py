@@ -38,7 +38,7 @@ from kvref.server.scheduler import Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
-from kvref.storage.mysql.plans import Found, MySQLRows, UncertainError
+from kvref.storage.mysql.planned_rows import Found, MySQLRows, UncertainError
 from kvref.storage.mysql.write_batch import Operation, carry_out_whole
 
 _log = logging.getLogger("kvref.server")

@@ -18,7 +18,7 @@ from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.mapped_table import StoredKey
-from kvref.storage.mysql.plans import Found, MySQLRows, shown_for
+from kvref.storage.mysql.planned_rows import Found, MySQLRows, shown_for
 from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a group waits for the follower: about what a SELECT takes.

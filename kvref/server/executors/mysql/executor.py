@@ -55,7 +55,7 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
-from kvref.storage.mysql.plans import MySQLRows, unplanned
+from kvref.storage.mysql.planned_rows import MySQLRows, unplanned
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")

@@ -14,7 +14,7 @@ from kvref.server.scheduler import Work, refused
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
-from kvref.storage.mysql.plans import MySQLRows
+from kvref.storage.mysql.planned_rows import MySQLRows
 from kvref.storage.mysql.write_batch import Operation
 
 # Turns of a group: commands of one row are carried out one after another, each reads what the one before has left.

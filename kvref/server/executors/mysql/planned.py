@@ -46,7 +46,7 @@ from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import HangError, LostError, RetryableError
-from kvref.storage.mysql.plans import MySQLRows
+from kvref.storage.mysql.planned_rows import MySQLRows
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")

@@ -14,7 +14,7 @@ from kvref.protocol import commands as c
 from kvref.server.executors.mysql.command import Runner, Transaction
 from kvref.server.scheduler import BaseScheduler, Work, may_begin
 from kvref.server.slots import Replies, Slots
-from kvref.storage.mysql.plans import MySQLRows
+from kvref.storage.mysql.planned_rows import MySQLRows
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from kvref.server.scheduler import Scheduler, Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.batched_rows import BatchedRows
 from kvref.storage.sqlite.errors import BusyError
-from kvref.storage.sqlite.plans import SQLiteRows, unplanned
+from kvref.storage.sqlite.planned_rows import SQLiteRows, unplanned
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions

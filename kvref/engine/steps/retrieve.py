@@ -17,9 +17,9 @@ from kvref.engine.operations import LockWaitError, Lookup, Operation, OperationG
 from kvref.engine.plans.plan import CAS, FLAGS, CachedRow
 from kvref.engine.plans.retrieve import Touching
 from kvref.engine.session import Session, UnfitError
+from kvref.engine.steps.on_row import StepBound, StepDecision, run_on_row
+from kvref.engine.steps.ranges import Range, parse, scan
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
-from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
-from kvref.engine.verbs.ranges import Range, parse, scan
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT

@@ -33,7 +33,7 @@ from kvref.storage.mysql.statements import (
     WITHOUT_WAITING,
 )
 from kvref.storage.mysql.write_batch import Operation
-from kvref.storage.plans import RowReader, bytes_of_row
+from kvref.storage.planned_rows import RowReader, bytes_of_row
 from kvref.storage.rows import Remembered
 
 MIN_ROW: Final = 1 << 10  # bytes

@@ -9,7 +9,7 @@ from kvref.engine.operations import Clear, Commit, OperationGen, Remove, RollBac
 from kvref.engine.plans.plan import CachedRow
 from kvref.engine.plans.store import Deletion
 from kvref.engine.session import Session
-from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
+from kvref.engine.steps.on_row import StepBound, StepDecision, run_on_row
 from kvref.protocol import commands as c
 from kvref.protocol.replies import ClientError, Line, ServerError, Status
 

@@ -11,7 +11,7 @@ from kvref.engine.plans.retrieve import Touching
 from kvref.engine.plans.store import VERBS, Deletion, Storage, Stored
 
 
-class Verbs:
+class Deciders:
     """The deciders of one mapping.
 
     Attributes:

@@ -15,18 +15,18 @@ from kvref.engine.items import times
 from kvref.engine.items.meta import Found
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row
+from kvref.engine.plans.deciders import Deciders
 from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CachedRow
-from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark
+from kvref.engine.steps import store
+from kvref.engine.steps.arithmetic import arithmetic as count
+from kvref.engine.steps.delete import delete as delete_item
+from kvref.engine.steps.on_row import StepBound, StepDecision, run_on_row
+from kvref.engine.steps.ranges import parse
+from kvref.engine.steps.retrieve import count_read, switch_item
 from kvref.engine.values import RefusedError, to_bytes
-from kvref.engine.verbs import store
-from kvref.engine.verbs.arithmetic import arithmetic as count
-from kvref.engine.verbs.delete import delete as delete_item
-from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
-from kvref.engine.verbs.ranges import parse
-from kvref.engine.verbs.retrieve import count_read, switch_item
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
@@ -272,7 +272,7 @@ def _run_on_row(
     """Carry out a command on an item of a table, whatever the memory cache has; `key`: empty for no item."""
 
     def decide(bound: StepBound, row: CachedRow, word: bytes) -> StepDecision:
-        return chosen(MetaWrites(bound, session, Verbs(bound), _unencoded), row, word, command)
+        return chosen(MetaWrites(bound, session, Deciders(bound), _unencoded), row, word, command)
 
     return (yield from run_on_row(session, mapping, key, command, now, decide))
 

@@ -17,7 +17,7 @@ from kvref.engine.values import RefusedError, has_text, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.hits import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import (
+from kvref.storage.planned_rows import (
     Overlay,
     RefusedWriteError,
     SplitGroupError,

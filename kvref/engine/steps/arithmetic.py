@@ -9,8 +9,8 @@ from kvref.engine.operations import OperationGen
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.plan import CachedRow
 from kvref.engine.session import Session
+from kvref.engine.steps.on_row import StepBound, StepDecision, run_on_row
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs.on_row import StepBound, StepDecision, run_on_row
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
 
