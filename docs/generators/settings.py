@@ -25,4 +25,5 @@ def pages() -> Mapping[str, str]:
         for each in SETTINGS.values()
     ]
     head = ("setting", "default", "range", "unit", "reload", "meaning")
-    return {"reference/generated/settings.txt": f"{indexed(*SETTINGS)}\n{table(head, rows)}"}
+    names = sorted({*SETTINGS, *(name.removeprefix("daemon_memcached_").removeprefix("innodb_") for name in SETTINGS)})
+    return {"reference/generated/settings.txt": f"{indexed(*names)}\n{table(head, rows)}"}

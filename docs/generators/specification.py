@@ -7,7 +7,7 @@ from html import escape
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import bullets, code, folded, indexed, link, page, pre, prose, table
+from generators.markup import bullets, code, folded, folded_markdown, indexed, link, page, pre, prose, table
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
 from kvref.specification.terminal import DEVIATES, OTHERWISE
@@ -133,21 +133,27 @@ def _title(chapters: tuple[Section, ...], name: str) -> str:
 
 
 def _contradictions(chapters: tuple[Section, ...]) -> str:
-    entries = [entry for chapter in chapters for entry in chapter.entries if entry.requirement.contradicts]
-    rows = [
-        (
-            link(entry.requirement.id),
-            prose(entry.requirement.statement),
-            "; ".join(map(prose, entry.requirement.contradicts)),
-        )
-        for entry in entries
-    ]
+    """Return the page of requirements that a text contradicts, folded by chapter."""
+    number, parts = 0, []
+    for chapter in chapters:
+        entries = [each for each in chapter.entries if each.requirement.contradicts]
+        if entries:
+            number += len(entries)
+            title = f"{len(entries)} requirement{'s' if len(entries) > 1 else ''}"
+            parts += [f"## {prose(chapter.title)}", folded_markdown(title, bullets(map(_contradiction, entries)))]
     return page(
         "What contradicts the texts",
-        f"{len(rows)} requirements state observed behavior that a text contradicts: the MySQL manual, an article, "
-        "memcached's `protocol.txt`, the plugin's own source, or a promise of SQL. The observed behavior counts.",
-        table(("requirement", "observed", "text that says otherwise"), rows),
+        f"{number} requirements state observed behavior that a text contradicts: the MySQL "
+        "manual, an article, memcached's `protocol.txt`, the plugin's own source, or a promise of SQL. The observed "
+        "behavior counts.",
+        *parts,
     )
+
+
+def _contradiction(entry: Entry) -> str:
+    requirement = entry.requirement
+    texts = "; ".join(map(prose, requirement.contradicts))
+    return f"{link(requirement.id)} {prose(requirement.statement)}\\\n*Contradicts:* {texts}"
 
 
 def _chapter(chapter: Section) -> str:

@@ -42,7 +42,7 @@ LABELS: Final = {
 }
 UNCOUNTED: Final = " This machine has no counter of instructions."
 HEAD: Final = (
-    "row", "work", "against", "to reach", "ratio", "without PGO", "reached", "kvref, 1/s", "other, 1/s",
+    "row", "ratio", "without PGO", "to reach", "reached", "work", "against", "kvref, 1/s", "other, 1/s",
     "servers' CPU, µs",
 )  # fmt: skip
 # Tables of the page, by kvref's server of a row.
@@ -94,12 +94,12 @@ def _line(row: Mapping[str, Any], slower: Mapping[str, Any] | None) -> list[str]
     unit = " keys" if row["unit"] == "keys" else ""
     return [
         row["name"],
-        f"{row['work']}, {row['ours']}",
-        row["theirs"],
-        f"{row['target']:g}",
         _ratio(row),
         "-" if slower is None else _ratio(slower),
+        f"{row['target']:g}",
         "yes" if reached else "no",
+        f"{row['work']}, {row['ours']}",
+        row["theirs"],
         *(f"{rate(row, side):,.0f}{unit}" for side in ("ours", "theirs")),
         " : ".join(f"{cpu_time(row, side):.1f}" for side in ("ours", "theirs")),
     ]

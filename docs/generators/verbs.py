@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import code, table
+from generators.markup import code, indexed, table
 from kvref.protocol.command_table import REFUSED_BEYOND_PLUGIN, TABLE, CommandRow
 from kvref.protocol.commands import Right
 
@@ -26,7 +26,8 @@ DEFAULT_PROFILE: Final = "`kvref`"
 def pages() -> Mapping[str, str]:
     """Return the table, which `reference/protocol.md` includes."""
     head = ("verbs of the text protocol", "binary opcodes", "right", "cache policy", "profiles")
-    return {"reference/generated/verbs.txt": table(head, rows())}
+    names = [verb.decode() for row in TABLE for verb in row.text]
+    return {"reference/generated/verbs.txt": f"{indexed(*names)}\n{table(head, rows())}"}
 
 
 def rows() -> Iterator[tuple[str, ...]]:

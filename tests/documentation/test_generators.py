@@ -74,7 +74,7 @@ def test_every_verb_and_opcode_is_in_the_table_of_the_protocol_and_the_page_expl
 
 
 def test_every_subcommand_of_stats_is_on_the_page() -> None:
-    source = (ROOT / "kvref" / "engine" / "verbs" / "stats.py").read_text(encoding="utf-8")
+    source = (ROOT / "kvref" / "engine" / "steps" / "stats.py").read_text(encoding="utf-8")
     words = {*re.findall(r'case \[b"([a-z]+)", ', source), *re.findall(r'startswith\(b"(\w+)"\)', source)}
     words = (words - {"dump"}) | {name.decode() for name in FIXED}
     assert words >= {"settings", "vbucket", "slabs"}
