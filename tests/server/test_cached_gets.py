@@ -66,6 +66,26 @@ def cas_of(process: InProcess, key: str) -> int:
     return int(number)
 
 
+@pytest.mark.parametrize("delete", [b"delete K\r\n", b"delete k\r\n", b"delete k        \r\n"])
+def test_a_deleted_row_whose_key_is_shown_with_spaces_is_not_cached(tmp_path: Path, delete: bytes) -> None:
+    process = InProcess(tmp_path / "file", "mysql-5.6")  # it shows CHAR with the spaces that fill it
+    with sqlite3.connect(process.store.path) as connection:
+        collations.register(connection)
+        connection.execute("CREATE TABLE fixed (k CHAR(9) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(20))")
+        connection.execute("UPDATE containers SET db_table = 'fixed', key_columns = 'k', value_columns = 'v', flags = '0',"
+                           " cas_column = '0', expire_time_column = '0'")  # fmt: skip
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            for _ in range(2):
+                assert await client.ask(b"set k 0 0 1\r\n1\r\n") == b"STORED\r\n"
+                assert await client.ask(b"get k\r\n", 3) == SHOWN % (b"k", b"1")
+                assert await client.ask(delete) == b"DELETED\r\n"
+                assert await client.ask(b"get k\r\n") == b"END\r\n"
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize("sticky", [True, False])
 def test_gets_that_name_the_mapping_show_their_words_alone_and_in_one_packet(process: InProcess, sticky: bool) -> None:
     process.server.shared.sticky_mapping = sticky

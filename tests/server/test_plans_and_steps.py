@@ -34,6 +34,7 @@ TABLES = (
     "CREATE TABLE numbered (id INTEGER PRIMARY KEY, k VARCHAR(20) NOT NULL, v BLOB NOT NULL, e BIGINT)",
     "CREATE TABLE short (k VARCHAR(20) NOT NULL PRIMARY KEY, v VARCHAR(20), f INT, e INT)",
     "CREATE TABLE needy (k VARCHAR(20) NOT NULL PRIMARY KEY, v BLOB, owner INT NOT NULL, at INT NOT NULL DEFAULT (1 + 1))",
+    "CREATE TABLE fixed (k CHAR(9) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(20))",
     "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
 )
 ROWS = (
@@ -50,6 +51,7 @@ ROWS = (
     ("needy", "needy", "k", "v", "0", "0", "0"),
     ("short", "short", "k", "v", "f", "0", "e"),
     ("ruled", "ruled", "k", "v", "0", "0", "0"),
+    ("fixed", "fixed", "k", "v", "0", "0", "0"),
 )
 INDEXES = {"plain2": "another", "numbered": "by_key"}
 # But those of cas numbers, and of numbers in the order of arrival.
@@ -58,6 +60,7 @@ COLUMNS = {
     "plain": "k, v, other",
     "numbers": "k, v, f",
     "ruled": "k, v, n",
+    "fixed": "k, v",
     "western": "k, v, f",
     "binary1": "k, v, _rowid_",
     "bytes1": "k, v, f, e",

@@ -192,7 +192,7 @@ class BatchedRows:
         if isinstance(key, str) and not key.isascii() and not is_text(key):
             return None
         identity: Hashable = self._sql.identity(cell)
-        return Named((self._bound.mapping.source, identity), cell, key, to_bytes(cell) == word)
+        return Named((self._bound.mapping.source, identity), cell, key, self._rows.shown_key(cell) == word)
 
     def _shown(self, version: Version | PlannedWrite, word: bytes) -> CachedRow:
         """Return a pending row as a get of a word shows it."""

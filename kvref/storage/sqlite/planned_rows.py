@@ -281,6 +281,11 @@ class SQLiteRows:
             cells = (cells[0].decode("utf-8", "surrogateescape"),)
         return Row(write.key, cells, cached[FLAGS], cached[CAS], cached[EXPIRY])
 
+    def shown_key(self, key: Cell) -> bytes:
+        """Return the key of a row as it is read: CHAR may have spaces behind what was written."""
+        codec = self._mapping.key.codec
+        return to_bytes(codec.from_sql(codec.to_sql(key)) if codec is not None and codec.pads else key)
+
     @staticmethod
     def kind_of(row: CachedRow, new: CachedRow, parameters: Parameters | None) -> WriteKind:
         """Return what a write does to a row, ABSENT if there is none."""
@@ -348,7 +353,7 @@ class SQLiteRows:
         row: CachedRow | None = new
         key = written
         if kind is _INSERT:
-            key = to_bytes(self._bound.key(word))  # the column may keep another one
+            key = self.shown_key(self._bound.key(word))  # the column may keep another one
         if not (certain and new[HIT]) or key != word:
             row = None  # the next get reads it
         elif rowid != new[ROWID]:
