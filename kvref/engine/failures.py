@@ -17,6 +17,11 @@ def refused_by_table(session: Session, cause: str) -> r.Reply:
     return r.ServerError(cause) if session.rules.refusal_is_error else r.Status.NOT_STORED
 
 
+def answers_refused(session: Session, command: c.Command) -> bool:
+    """Return whether a command whose write the table refuses is answered as if it were written."""
+    return isinstance(command, c.Arithmetic) and session.rules.answers_refused_sum
+
+
 def refused_write(session: Session, command: c.Command, cause: str, reply: r.Reply | None = None) -> r.Reply:
     """Return the reply to a command whose write the table refuses.
 
@@ -29,7 +34,7 @@ def refused_write(session: Session, command: c.Command, cause: str, reply: r.Rep
             return refused_by_table(session, cause)
         case c.Delete():
             return refused_by_table(session, cause) if session.rules.refusal_is_error else r.Status.NOT_FOUND
-        case c.Arithmetic() if session.rules.answers_refused_sum and reply is not None:
+        case c.Arithmetic() if reply is not None and answers_refused(session, command):
             return reply
         case c.Arithmetic() if not session.rules.refusal_is_error:
             return NOT_COUNTED

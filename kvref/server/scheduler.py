@@ -169,8 +169,9 @@ class Scheduler(BaseScheduler[PlannedRows]):
                 plans, begun = [], True
             if not begun:
                 plans = self._park(work, plans)
-        for start in range(0, len(plans), WIDTH):
-            self._group(work, plans[start : start + WIDTH])
+        width = 1 if work.writers and work.rows.separate else WIDTH
+        for start in range(0, len(plans), width):
+            self._group(work, plans[start : start + width])
         if not work.plans:
             work.writers.clear()
             work.rows.release()
@@ -220,12 +221,18 @@ class Scheduler(BaseScheduler[PlannedRows]):
             if writes:
                 work.rows.apply_many(writes)
         except Exception as error:  # noqa: BLE001 - a server never ends because of a request
-            work.bound.discard()
-            if len(plans) == 1:
-                self._fail_each(work, plans, error)
-            else:
+            if len(plans) > 1:
+                work.bound.discard()
                 for half in halves(plans):
                     self._group(work, half)
+            elif isinstance(error, RefusedWriteError):
+                reply = record.refused_write(work.bound, plans[0], str(error))
+                if reply is not None:
+                    reject(work, plans[0], reply)
+                work.bound.settle()
+            else:
+                work.bound.discard()
+                self._fail_each(work, plans, error)
             return
         work.bound.settle()
 
@@ -277,9 +284,7 @@ class Scheduler(BaseScheduler[PlannedRows]):
     def _fail_each(self, work: Work[PlannedRows], plans: Sequence[Plan], error: Exception) -> None:
         """Reply to commands that the store has not carried out."""
         for plan in plans:
-            if isinstance(error, RefusedWriteError):
-                reply = record.refused_write(work.bound, plan, str(error))
-            elif isinstance(error, KvrefError):
+            if isinstance(error, KvrefError):
                 reply = ServerError(str(error))
             else:
                 _log.error("a command failed", exc_info=error)

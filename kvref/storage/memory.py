@@ -159,6 +159,7 @@ class MemoryRows:
     missing: Final[frozenset[bytes]] = frozenset()
     largest: Final = _MAX_ROW
     live: Final = True
+    separate: Final = False
 
     def __init__(self, store: MemoryStore, bound: Bound) -> None:
         self._store = store

@@ -117,6 +117,13 @@ class KnownRows(Protocol):
 class PlannedRows(KnownRows, Protocol):
     """The rows of one mapping, for plans."""
 
+    @property
+    def separate(self) -> bool:
+        """Return whether a write may change other rows, or be refused for more than its key.
+
+        Then `apply_many` gets one write at a time, and the next command reads its row behind it.
+        """
+
     def begin(self) -> bool:
         """Return whether the write lock is taken that a write needs before its row is read; raises StoreError."""
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from kvref.engine import values
 from kvref.engine.access_log import Event
+from kvref.engine.counters import STORED_ITEM
 from kvref.engine.items import storage
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
+from kvref.protocol import commands as c
 from kvref.protocol.hits import SHOWN, data_of
 from kvref.protocol.replies import ITEM_OVERHEAD
 
@@ -95,6 +97,17 @@ class Bound:
         self.effects.clear()
         while self.undo:
             self.undo.pop()()
+
+    def keep_refused(self, command: c.Command) -> None:
+        """Forget what the only decided command has counted, but what counts although the table refuses its write."""
+        of_meta = isinstance(command, c.MetaRequest)  # the others are counted by their reply
+        names = (*EXPIRED, "cmd_set") if of_meta else EXPIRED
+        stored = next((n for n, each in enumerate(self.counted, 1) if STORED_ITEM[0] in each), None)
+        kept = [tuple([name for name in each if name in names]) for each in self.counted[:stored]]
+        effects = [*self.effects] if of_meta else []
+        self.discard()
+        self.counted += filter(None, kept)
+        self.effects += effects
 
     def count_expired(self, row: CachedRow) -> bool:
         """Return whether a row is expired, and count that, see `Session.count_expired`."""

@@ -17,7 +17,7 @@ from kvref.engine.plans.store import Deletion, Storage
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.hits import END
-from kvref.protocol.replies import Items, Reply
+from kvref.protocol.replies import Items, Number, Reply
 
 
 def record_of(plan: Plan) -> c.Command:
@@ -94,9 +94,18 @@ def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
     return line
 
 
-def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
-    """Return the reply to a command whose write the table refuses."""
-    return failures.refused_write(bound.session, record_of(plan), cause)
+def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply | None:
+    """Return the reply to a command whose write the table refuses, None for the one that was decided.
+
+    Forgets what the command has counted, which is the only decided one, as far as it is not carried out.
+    """
+    command = record_of(plan)
+    bound.keep_refused(command)
+    if failures.answers_refused(bound.session, command):
+        bound.counted.append(tuple(counted(command, Number(0), missing_counted=False)))
+        return None
+    bound.refused_cas = bound.session.written_cas
+    return failures.refused_write(bound.session, command, cause)
 
 
 def lock_wait_timeout(bound: Bound, plan: Plan) -> Reply:

@@ -91,10 +91,8 @@ def run_on_row(
         bound.discard()
         raise
     if cause is not None:
-        stored = next((n for n, each in enumerate(bound.counted, 1) if STORED_ITEM[0] in each), None)
-        del bound.counted[stored:]  # what follows has not come to pass
-        _count(bound, {*EXPIRED, "cmd_set"} if counts_itself else {*EXPIRED})
-        bound.discard()
+        bound.keep_refused(command)
+        _count(bound, None)
         return ServerError(cause) if removed else refused_write(session, command, cause, reply)
     _count(bound, None if counts_itself else {*EXPIRED} if removed else {*EXPIRED, *STORED_ITEM})
     touched = TOUCHED in bound.counted  # by a command that may write nothing, because the time is the same

@@ -28,6 +28,7 @@ from kvref.storage.planned_rows import (
 from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
+from kvref.storage.sqlite.rows import IGNORED
 from kvref.storage.sqlite.store import SQLiteStore
 
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
@@ -43,7 +44,6 @@ _OF_WHOLE: Final = (_INSERT.value, _UPDATE.value)
 _KIND: Final = itemgetter(0)
 MIN_ROW: Final = 4 << 10  # bytes
 _OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
-IGNORED: Final = "the table ignored the write"
 
 
 class PlannedWrite:
@@ -91,18 +91,14 @@ class PlannedWrite:
     @property
     def row(self) -> Row | None:
         """Return the row afterwards, None if it is deleted."""
-        return None if self.kind is _DELETE else self.rows.row_of(self)
+        if self.kind is _DELETE:
+            return None
+        return self.rows.row_of(self.kind, self.key, self.cached, self.parameters)
 
     @property
     def operation(self) -> Insert | Update | Remove:
         """Return what a command by steps does in its place."""
-        row = self.row
-        if row is None:
-            return Remove(self.mapping, self.key)
-        if self.kind is _INSERT:
-            return Insert(self.mapping, row, self.rows.clears)
-        renews = self.kind is WriteKind.RENEW
-        return Update(self.mapping, self.key, row, self.rows.clears and not renews, renews)
+        return self.rows.operation(self.kind, self.key, self.key, self.cached, self.parameters)
 
     def measure(self) -> int:
         """Return how many bytes of keys and values count in the size of the batch; -1: SQLite cannot hold the text."""
@@ -160,9 +156,12 @@ class SQLiteRows:
         self.hits = 0
         self._blobs = False
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
+        self.separate = _has_rules(store, mapping, clear_unmapped=self.clears)
 
     def plan_write(self, word: bytes) -> None:
         table = self._table
+        if self.separate:
+            self.rows, self.missing = _NO_ROWS, _NOTHING
         row = table.items.pop(word, None)
         if row is not None:
             table.planned[word] = row
@@ -236,6 +235,12 @@ class SQLiteRows:
         return self._blobs
 
     def apply_many(self, writes: Sequence[Write]) -> None:
+        if self.separate:
+            self._apply_alone(*writes)
+        else:
+            self._apply_all(writes)
+
+    def _apply_all(self, writes: Sequence[Write]) -> None:
         distinct = len(writes) == 1 or len({write[1] for write in writes}) == len(writes)
         merged = writes if distinct else _merged(writes)
         distinct = distinct or len({write[1] for write in merged}) == len(merged)
@@ -271,20 +276,40 @@ class SQLiteRows:
         if many:
             self._store.cache.change_all(self._table, many)
 
-    def row_of(self, write: PlannedWrite) -> Row:
-        """Return the row that a write of a batch leaves, which is not a delete."""
-        if write.kind in _WHOLE:
-            return written_row(self.mapping, write.key, write.parameters)
-        cached = write.cached
-        cells = self._bound.cells(cached)
-        if self._has_text and isinstance(cells[0], bytes):
-            cells = (cells[0].decode("utf-8", "surrogateescape"),)
-        return Row(write.key, cells, cached[FLAGS], cached[CAS], cached[EXPIRY])
+    def _apply_alone(self, write: Write) -> None:
+        """Carry out one write as a command by steps does, with all that the table does then."""
+        kind, written, word, new, _, parameters = write
+        found = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
+        key = self._bound.key(word) if kind is _INSERT or (kind is _UPDATE and self._bound.rules.renames_key) else found
+        cause = self._store.execute(self.operation(kind, found, key, new, parameters))
+        if cause is not None:
+            raise RefusedWriteError(cause)
+
+    def operation(
+        self, kind: WriteKind, found: Cell, key: Cell, cached: CachedRow, parameters: Parameters
+    ) -> Insert | Update | Remove:
+        """Return a write as the operation of a command by steps; `found`: the row's key before, `key`: afterwards."""
+        if kind is _DELETE:
+            return Remove(self.mapping, found)
+        row = self.row_of(kind, key, cached, parameters)
+        if kind is _INSERT:
+            return Insert(self.mapping, row, self.clears)
+        renews = kind is WriteKind.RENEW
+        return Update(self.mapping, found, row, self.clears and not renews, renews)
 
     def shown_key(self, key: Cell) -> bytes:
         """Return the key of a row as it is read: CHAR may have spaces behind what was written."""
         codec = self._mapping.key.codec
         return to_bytes(codec.from_sql(codec.to_sql(key)) if codec is not None and codec.pads else key)
+
+    def row_of(self, kind: WriteKind, key: Cell, cached: CachedRow, parameters: Parameters) -> Row:
+        """Return the row that a write leaves, which is not a delete."""
+        if kind in _WHOLE:
+            return written_row(self.mapping, key, parameters)
+        cells = self._bound.cells(cached)
+        if self._has_text and isinstance(cells[0], bytes):
+            cells = (cells[0].decode("utf-8", "surrogateescape"),)
+        return Row(key, cells, cached[FLAGS], cached[CAS], cached[EXPIRY])
 
     @staticmethod
     def kind_of(row: CachedRow, new: CachedRow, parameters: Parameters | None) -> WriteKind:
@@ -401,7 +426,7 @@ class SQLiteRows:
             cursor = store.run(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if kind is _UPDATE and written != word and self._bound.rules.renames_key:
-            self._rename(write)
+            self._apply_alone(write)  # the key too, as the profile does for another spelling of it
             return rowid
         place: Cell = rowid or self._place(written)
         if kind is WriteKind.DELETE:
@@ -417,15 +442,6 @@ class SQLiteRows:
 
     def _place(self, key: bytes) -> Cell:
         return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
-
-    def _rename(self, write: Write) -> None:
-        """Overwrite a row, its key too, as the profile does for another spelling of it."""
-        _, written, word, _, _, parameters = write
-        row = written_row(self._mapping, self._bound.key(word), parameters)
-        key = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
-        cause = self._store.execute(Update(self._mapping, key, row, self.clears))
-        if cause is not None:
-            raise RefusedWriteError(cause)
 
     def _read(self, words: list[bytes], overlay: Overlay) -> None:
         sought: dict[bytes, Cell] = {}
@@ -568,10 +584,10 @@ def _codecs(columns: Sequence[Column]) -> list[tuple[int, Callable[[Any], Any]]]
     return [(place, each.codec.to_sql) for place, each in enumerate(columns) if each.codec is not None]
 
 
-def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> str:
+def unplanned(store: SQLiteStore, mapping: Mapping) -> str:
     """Return why rows of a mapping are read by plans but not written, empty if they are written too.
 
-    A row that is written must read as it was written, and nothing else may happen.
+    A row that is written must read as it was written, unless a trigger changes it.
     """
     options = [each for each in mapping.options.values() if each is not None]
     columns = (mapping.key, *mapping.values, *options)
@@ -584,10 +600,14 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
         return "a column is mapped twice"
     if any(column.kind is not Kind.INTEGER for column in options):
         return "flags, cas or expiry are in a column of text"
-    one = len(mapping.values) == 1
-    of_sets = store.catalog.has_rules_for_sets
-    rules = of_sets(mapping.source, mapping.written, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
-    return "the table has triggers, constraints or further unique keys" if rules else ""
+    return "a write can end the transaction of others" if store.can_roll_back(mapping) else ""
+
+
+def _has_rules(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> bool:
+    """Return whether the table of a mapping has triggers, constraints or further unique keys."""
+    if len(mapping.values) > 1:
+        return store.has_rules(mapping)
+    return store.catalog.has_rules_for_sets(mapping.source, mapping.written, clear_unmapped=clear_unmapped)
 
 
 def _reads_as_written(column: Column, declared: str, *, is_key: bool) -> bool:

@@ -139,9 +139,7 @@ class SQLiteExecutor:
             if not direct:
                 rows = BatchedRows(rows, bound, self.store, self.transactions, self._isolation)
             work = self._works[table, direct] = Work(bound, rows)
-        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped) or (
-            not direct and self.store.has_rules(mapping)
-        )
+        by_steps = unplanned(self.store, mapping) or (not direct and self.store.has_rules(mapping))
         scheduler = self._scheduler if direct else self._batch_scheduler
         return Planner(work, Words(session, Get | Noop if by_steps else object), scheduler, wire_rules, self.refresh)
 
