@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kvref import profiles
+from kvref import collations, profiles
 from kvref.addresses import Address
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
@@ -112,6 +113,20 @@ class InProcess:
         self.syncs = 0  # that have begun
         self._really = self.store.sync
         self.store.sync = self._sync  # type: ignore[method-assign]
+
+    @classmethod
+    def over(cls, path: Path, profile: str, columns: str) -> InProcess:
+        """Return a server whose default mapping is a new table `mapped`: `k` is its key and `v` its value."""
+        store = cls(path, profile).store
+        store.close()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            collations.register(connection)
+            connection.execute(f"CREATE TABLE mapped ({columns})")
+            connection.execute(
+                "UPDATE containers SET db_table = 'mapped', key_columns = 'k', value_columns = 'v', flags = '0',"
+                " cas_column = '0', expire_time_column = '0'"
+            )
+        return cls(path, profile)
 
     def _read_settings(self) -> dict[str, int]:
         return parse(self.settings, None, self.store.profile)

@@ -68,12 +68,9 @@ def cas_of(process: InProcess, key: str) -> int:
 
 @pytest.mark.parametrize("delete", [b"delete K\r\n", b"delete k\r\n", b"delete k        \r\n"])
 def test_a_deleted_row_whose_key_is_shown_with_spaces_is_not_cached(tmp_path: Path, delete: bytes) -> None:
-    process = InProcess(tmp_path / "file", "mysql-5.6")  # it shows CHAR with the spaces that fill it
-    with sqlite3.connect(process.store.path) as connection:
-        collations.register(connection)
-        connection.execute("CREATE TABLE fixed (k CHAR(9) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(20))")
-        connection.execute("UPDATE containers SET db_table = 'fixed', key_columns = 'k', value_columns = 'v', flags = '0',"
-                           " cas_column = '0', expire_time_column = '0'")  # fmt: skip
+    # The profile shows CHAR with the spaces that fill it.
+    columns = "k CHAR(9) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(20)"
+    process = InProcess.over(tmp_path / "file", "mysql-5.6", columns)
 
     async def play() -> None:
         async with process.clients(1) as (client,):

@@ -117,6 +117,26 @@ def test_a_command_behind_another_one_sees_what_a_trigger_did_for_that(process: 
     asyncio.run(play())
 
 
+def test_a_row_whose_key_begins_with_nul_is_written_by_an_equal_word(tmp_path: Path) -> None:
+    process = InProcess.over(
+        tmp_path / "file", "kvref", "k VARCHAR(9) NOT NULL COLLATE utf8_german2_ci PRIMARY KEY, v TEXT CHECK (v <> '9')"
+    )
+    with sqlite3.connect(process.store.path) as connection:
+        collations.register(connection)
+        connection.execute("INSERT INTO mapped VALUES (char(0) || 'a', '1')")
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            assert await client.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"1")
+            assert (
+                await client.ask(b"append a 0 0 1\r\n2\r\n" + b"get a\r\n", 4)
+                == b"STORED\r\nVALUE a 0 2\r\n12\r\nEND\r\n"
+            )
+            assert await client.ask(b"delete a\r\nget a\r\n", 2) == b"DELETED\r\nEND\r\n"
+
+    asyncio.run(play())
+
+
 class Turnstile(threading.Event):
     """A disk that takes its time for each sync by itself."""
 

@@ -43,7 +43,21 @@ _WHOLE: Final = (_INSERT, _UPDATE)  # they write the value columns
 _OF_WHOLE: Final = (_INSERT.value, _UPDATE.value)
 _KIND: Final = itemgetter(0)
 MIN_ROW: Final = 4 << 10  # bytes
-_OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
+
+
+class BlobKey(bytes):
+    """The key of a row that is BLOB in a column of text: text of the same bytes is the key of another row."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlobKey) and bytes.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return ~bytes.__hash__(self)
 
 
 class PlannedWrite:
@@ -279,7 +293,7 @@ class SQLiteRows:
     def _apply_alone(self, write: Write) -> None:
         """Carry out one write as a command by steps does, with all that the table does then."""
         kind, written, word, new, _, parameters = write
-        found = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
+        found = Blob.of(written, bytes(written)) if type(written) is BlobKey else self._bound.key(written)
         key = self._bound.key(word) if kind is _INSERT or (kind is _UPDATE and self._bound.rules.renames_key) else found
         cause = self._store.execute(self.operation(kind, found, key, new, parameters))
         if cause is not None:
@@ -441,7 +455,7 @@ class SQLiteRows:
         return rowid
 
     def _place(self, key: bytes) -> Cell:
-        return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
+        return bytes(key) if type(key) is BlobKey else self._sql.key(self._bound.key(key))
 
     def _read(self, words: list[bytes], overlay: Overlay) -> None:
         sought: dict[bytes, Cell] = {}
@@ -463,7 +477,7 @@ class SQLiteRows:
             if word in found:
                 self._found(word, found[word], overlay)
             elif word in blobs:
-                self._found(word, blobs[word], overlay, prefix=_OF_BLOB)
+                self._found(word, blobs[word], overlay, is_blob=True)
             else:
                 self._absent(word, overlay, keep=spelled[word])
 
@@ -476,13 +490,13 @@ class SQLiteRows:
             text = self._lookups[count] = self._sql.lookup_many(count, numbered=self._numbered)
         return {words[place]: cells for place, *cells in self._store.fetch(text, parameters)}
 
-    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay, prefix: bytes = b"") -> None:
+    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay, *, is_blob: bool = False) -> None:
         table = self._table
         if self._numbered:
             *cells, rowid = cells
         else:
             rowid = 0
-        key, row = self._row(cells, rowid, prefix)
+        key, row = self._row(cells, rowid, is_blob=is_blob)
         if len(row[HIT]) > self.largest or not self._measured:
             self._measure(len(row[HIT]))
         if key != word:
@@ -506,15 +520,15 @@ class SQLiteRows:
         self.largest = max(MIN_ROW, size, self.largest if self._measured else 0)
         self._measured = True
 
-    def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
+    def _row(self, cells: Sequence[Any], rowid: int, *, is_blob: bool) -> tuple[bytes, CachedRow]:
         """Return the key of a row that was read, and the row."""
-        if self._is_simple and not prefix:
+        if self._is_simple and not is_blob:
             text, value, flags, cas, expiry = cells
             if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
                 key, data = to_bytes(text), to_bytes(value)
                 return key, (SHOWN % (key, shown_flags(flags), len(data), data), rowid, flags, cas, expiry, None)
         stored = self._sql.row(tuple(cells))
-        key = prefix + cells[0] if prefix else to_bytes(stored.key)
+        key = BlobKey(cells[0]) if is_blob else to_bytes(stored.key)
         return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
 
     def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
