@@ -103,10 +103,10 @@ class Bound:
         of_meta = isinstance(command, c.MetaRequest)  # the others are counted by their reply
         names = (*EXPIRED, "cmd_set") if of_meta else EXPIRED
         stored = next((n for n, each in enumerate(self.counted, 1) if STORED_ITEM[0] in each), None)
-        kept = [tuple([name for name in each if name in names]) for each in self.counted[:stored]]
+        counted = [tuple([name for name in each if name in names]) for each in self.counted[:stored]]
         effects = [*self.effects] if of_meta else []
         self.discard()
-        self.counted += filter(None, kept)
+        self.counted += filter(None, counted)
         self.effects += effects
 
     def count_expired(self, row: CachedRow) -> bool:
