@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,24 @@ def cas_of(process: InProcess, key: str) -> int:
     [(number,)] = connection.execute("SELECT c4 FROM demo_test WHERE c1 = ?", (key,)).fetchall()
     connection.close()
     return int(number)
+
+
+def test_a_row_that_a_batch_deletes_under_another_spelling_is_not_cached(tmp_path: Path) -> None:
+    process = InProcess(tmp_path / "file", "kvref", "daemon_memcached_w_batch_size=2")
+
+    async def play() -> None:
+        async with process.clients(2) as (writer, reader):
+            assert await writer.ask(b"set A 0 0 1\r\n1\r\nset z 0 0 1\r\n1\r\n", 2) == b"STORED\r\n" * 2
+            assert await writer.ask(b"delete A\r\n") == b"DELETED\r\n"
+            with closing(sqlite3.connect(process.store.path)) as program, program:
+                collations.register(program)
+                program.execute("UPDATE demo_test SET c1 = 'a' WHERE c1 = 'A'")
+            for _ in range(2):
+                assert await reader.ask(b"get a\r\n", 3) == SHOWN % (b"a", b"1")
+            assert await writer.ask(b"set z 0 0 1\r\n2\r\n") == b"STORED\r\n"
+            assert await reader.ask(b"get a\r\n") == b"END\r\n"
+
+    asyncio.run(play())
 
 
 @pytest.mark.parametrize("delete", [b"delete K\r\n", b"delete k\r\n", b"delete k        \r\n"])

@@ -177,6 +177,12 @@ class RowCache:
         for table in self._of_source.get(source, ()):
             self._mark_dirty(table)
 
+    def wrote_equal(self, source: str) -> None:
+        """Note that rows of a table may have been written whose keys equal those that were noted, with other bytes."""
+        for table in self._of_source.get(source, ()):
+            if not table.by_bytes:
+                self._mark_dirty(table)
+
     def change(self, mapping: Mapping, word: bytes, item: CachedRow | None) -> None:
         """Note that a row is another one from the next commit on: `item`, or None where it is not known.
 

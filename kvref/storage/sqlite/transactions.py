@@ -60,6 +60,7 @@ class Transaction:
         locks: rows that others may not write.
         snapshot: a connection that still sees the file as it was.
         waits_for: whose lock it waits for.
+        clears: number of `RowCache.clears` at its first write.
     """
 
     versions: dict[Identity, Version | PlannedWrite] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Transaction:
     locks: dict[Identity, None] = field(default_factory=dict)  # an empty set is three times as large
     snapshot: Rows | None = None
     waits_for: Transaction | None = None
+    clears: int = 0
 
 
 class Pending:
@@ -359,9 +361,7 @@ class Transactions:
     def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite, size: int) -> None:
         """Keep a planned write and lock its row, as `execute` does; raises StoreError if there are too many bytes."""
         self.pending.lock(transaction, identity)
-        self.pending.add(transaction, identity, write, write, size)
-        if self._store.dirty:
-            self.touched.add(transaction)
+        self._add(transaction, identity, write, write, size)
 
     def shown(self, mapping: Mapping, version: Version | PlannedWrite) -> Row | None:
         """Return a pending row as a read of the table will show it, by whichever mapping it was written."""
@@ -428,10 +428,22 @@ class Transactions:
             self.pending.lock(transaction, identity)
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             version = Version(operation.mapping, key, row, clears)
-            self.pending.add(transaction, identity, version, operation, _size(operation))
-            if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
-                self.touched.add(transaction)
+            self._add(transaction, identity, version, operation, _size(operation))
         return refusal
+
+    def _add(
+        self,
+        transaction: Transaction,
+        identity: Identity,
+        version: Version | PlannedWrite,
+        operation: Write | PlannedWrite,
+        size: int,
+    ) -> None:
+        if not transaction.operations:
+            transaction.clears = self._store.cache.clears
+        self.pending.add(transaction, identity, version, operation, size)
+        if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
+            self.touched.add(transaction)
 
     def _answer(self, operation: operations.Operation) -> str | None:
         refusal: str | None = self._store.execute(operation)
@@ -510,6 +522,10 @@ class Transactions:
                     lost = len(transaction.operations)
                     _log.error("store %s: %s: %d pending writes are lost", self._store.path, refusal, lost)
                     undo()
+            if not self._isolation.row_locks or self._store.cache.clears != transaction.clears:
+                # Rows may have other spellings of their keys than when they were read.
+                for mapping in {operation.mapping for operation in transaction.operations}:
+                    self._store.cache.wrote_equal(mapping.source)
         self.roll_back(transaction)
         return refusal
 
