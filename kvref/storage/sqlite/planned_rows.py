@@ -164,6 +164,7 @@ class SQLiteRows:
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
+        self._pads_key = mapping.key.codec is not None and mapping.key.codec.pads
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = bytes_of_row(mapping)
         self._measured = False  # it is of rows that were read, or written in batches
@@ -251,10 +252,7 @@ class SQLiteRows:
     def apply_many(self, writes: Sequence[Write]) -> None:
         if self.separate:
             self._apply_alone(*writes)
-        else:
-            self._apply_all(writes)
-
-    def _apply_all(self, writes: Sequence[Write]) -> None:
+            return
         distinct = len(writes) == 1 or len({write[1] for write in writes}) == len(writes)
         merged = writes if distinct else _merged(writes)
         distinct = distinct or len({write[1] for write in merged}) == len(merged)
@@ -269,13 +267,10 @@ class SQLiteRows:
             else:
                 others.append(write)
         try:
-            rowids: Sequence[int] = ()
             if len(merged) > 1:
-                rowids = self._apply_together(cells, others)
-            elif cells:
-                self._overwrite(cells)
+                rowids: Sequence[int] = self._apply_together(cells, others)
             else:
-                rowids = (self._apply(others[0]),)
+                rowids = (self._apply(others[0]),) if others else self._overwrite(cells)
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
                 raise RefusedWriteError(str(error.__cause__)) from error
@@ -314,7 +309,7 @@ class SQLiteRows:
     def shown_key(self, key: Cell) -> bytes:
         """Return the key of a row as it is read: CHAR may have spaces behind what was written."""
         codec = self._mapping.key.codec
-        return to_bytes(codec.from_sql(codec.to_sql(key)) if codec is not None and codec.pads else key)
+        return to_bytes(key if codec is None or not self._pads_key else codec.from_sql(codec.to_sql(key)))
 
     def row_of(self, kind: WriteKind, key: Cell, cached: CachedRow, parameters: Parameters) -> Row:
         """Return the row that a write leaves, which is not a delete."""
@@ -392,7 +387,8 @@ class SQLiteRows:
         row: CachedRow | None = new
         key = written
         if kind is _INSERT:
-            key = self.shown_key(self._bound.key(word))  # the column may keep another one
+            cell = self._bound.key(word)
+            key = self.shown_key(cell) if self._pads_key else to_bytes(cell)  # the column may keep another one
         if not (certain and new[HIT]) or key != word:
             row = None  # the next get reads it
         elif rowid != new[ROWID]:
@@ -419,13 +415,15 @@ class SQLiteRows:
         self._store.end_batch(undone=False)
         return rowids
 
-    def _overwrite(self, cells: list[Parameters]) -> None:
+    def _overwrite(self, cells: list[Parameters]) -> tuple[()]:
+        """Carry out writes of whole rows that are found by their rowids; returns nothing, as none of them is new."""
         if self._to_sql:
             cells = [_to_sql(each, self._to_sql) for each in cells]
         store = self._store
         done = store.run(self._update, cells[0]) if len(cells) == 1 else store.run_many(self._update, cells)
         if done.rowcount != len(cells):
             raise RefusedWriteError(IGNORED)
+        return ()
 
     def _apply(self, write: Write) -> int:
         """Carry out one write; return the rowid of its row, 0 if it is not known."""

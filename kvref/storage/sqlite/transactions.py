@@ -105,11 +105,13 @@ class Pending:
         version: Version | PlannedWrite,
         operation: Write | PlannedWrite,
         size: int,
+        clears: int,
     ) -> None:
         """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay.
 
         Args:
             size: bytes of the key and the values of the operation.
+            clears: `RowCache.clears` now.
         """
         size += transaction.size + _OVERHEAD
         if size > self.max_bytes:
@@ -117,6 +119,8 @@ class Pending:
                 f"out of memory: the batch has {len(transaction.operations)} pending writes, and uncommitted_size_max"
                 f" lets them hold {self.max_bytes} bytes"
             )
+        if not transaction.operations:
+            transaction.clears = clears
         transaction.size = size
         self._writers.setdefault(transaction)
         transaction.versions[identity] = version
@@ -361,7 +365,9 @@ class Transactions:
     def add_planned(self, transaction: Transaction, identity: Identity, write: PlannedWrite, size: int) -> None:
         """Keep a planned write and lock its row, as `execute` does; raises StoreError if there are too many bytes."""
         self.pending.lock(transaction, identity)
-        self._add(transaction, identity, write, write, size)
+        self.pending.add(transaction, identity, write, write, size, self._store.cache.clears)
+        if self._store.dirty:
+            self.touched.add(transaction)
 
     def shown(self, mapping: Mapping, version: Version | PlannedWrite) -> Row | None:
         """Return a pending row as a read of the table will show it, by whichever mapping it was written."""
@@ -428,22 +434,11 @@ class Transactions:
             self.pending.lock(transaction, identity)
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             version = Version(operation.mapping, key, row, clears)
-            self._add(transaction, identity, version, operation, _size(operation))
+            clears = self._store.cache.clears
+            self.pending.add(transaction, identity, version, operation, _size(operation), clears)
+            if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
+                self.touched.add(transaction)
         return refusal
-
-    def _add(
-        self,
-        transaction: Transaction,
-        identity: Identity,
-        version: Version | PlannedWrite,
-        operation: Write | PlannedWrite,
-        size: int,
-    ) -> None:
-        if not transaction.operations:
-            transaction.clears = self._store.cache.clears
-        self.pending.add(transaction, identity, version, operation, size)
-        if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
-            self.touched.add(transaction)
 
     def _answer(self, operation: operations.Operation) -> str | None:
         refusal: str | None = self._store.execute(operation)
