@@ -434,8 +434,8 @@ class Transactions:
             self.pending.lock(transaction, identity)
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             version = Version(operation.mapping, key, row, clears)
-            clears = self._store.cache.clears
-            self.pending.add(transaction, identity, version, operation, _size(operation), clears)
+            seen = self._store.cache.clears
+            self.pending.add(transaction, identity, version, operation, _size(operation), seen)
             if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
                 self.touched.add(transaction)
         return refusal
