@@ -227,9 +227,10 @@ class Scheduler(BaseScheduler[PlannedRows]):
                     self._group(work, half)
             elif isinstance(error, RefusedWriteError):
                 reply = record.refused_write(work.bound, plans[0], str(error))
-                if reply is not None:
+                if reply is None:
+                    work.bound.settle()
+                else:
                     reject(work, plans[0], reply)
-                work.bound.settle()
             else:
                 work.bound.discard()
                 self._fail_each(work, plans, error)

@@ -22,6 +22,11 @@ from kvref.protocol.replies import ITEM_OVERHEAD
 EXPIRED: Final = ("get_expired",)
 
 
+def counts_itself(command: c.Command) -> bool:
+    """Return whether the decider of a command counts it; by steps, the others are counted by their reply."""
+    return isinstance(command, c.MetaRequest)
+
+
 class Bound:
     """A mapping with the rules by which commands read and write its rows.
 
@@ -100,11 +105,11 @@ class Bound:
 
     def keep_refused(self, command: c.Command) -> None:
         """Forget what the only decided command has counted, but what counts although the table refuses its write."""
-        of_meta = isinstance(command, c.MetaRequest)  # the others are counted by their reply
-        names = (*EXPIRED, "cmd_set") if of_meta else EXPIRED
+        by_decider = counts_itself(command)
+        names = (*EXPIRED, "cmd_set") if by_decider else EXPIRED
         stored = next((n for n, each in enumerate(self.counted, 1) if STORED_ITEM[0] in each), None)
         counted = [tuple([name for name in each if name in names]) for each in self.counted[:stored]]
-        effects = [*self.effects] if of_meta else []
+        effects = [*self.effects] if by_decider else []
         self.discard()
         self.counted += filter(None, counted)
         self.effects += effects

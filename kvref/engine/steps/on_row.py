@@ -14,7 +14,7 @@ from kvref.engine.failures import refused_write
 from kvref.engine.items import storage
 from kvref.engine.mapping import Column, Mapping
 from kvref.engine.operations import Insert, Lookup, OperationGen, ReadAlong, Remove, Row, Update
-from kvref.engine.plans.bound import EXPIRED, ProbedBound
+from kvref.engine.plans.bound import EXPIRED, ProbedBound, counts_itself
 from kvref.engine.plans.plan import (
     ABSENT,
     CAS,
@@ -80,21 +80,21 @@ def run_on_row(
     bound.now = time_found(session, now)
     if found is not None and along is not None and (columns := along(found)):
         bound.further = dict(zip(columns, (yield ReadAlong(mapping, found.key, columns)), strict=False))
-    counts_itself = isinstance(command, c.MetaRequest)  # `dispatch.execute` counts the others by their reply
-    if counts_itself and bound.counters.prefixes.counting:
+    by_decider = counts_itself(command)
+    if by_decider and bound.counters.prefixes.counting:
         decide = _counting(decide, command)
     try:
         reply, written, removed = _decide(bound, decide, key, found)
         cause = None if written is None else (yield written)
     except BaseException:
-        _count(bound, None if counts_itself else {*EXPIRED})
+        _count(bound, None if by_decider else {*EXPIRED})
         bound.discard()
         raise
     if cause is not None:
         bound.keep_refused(command)
         _count(bound, None)
         return ServerError(cause) if removed else refused_write(session, command, cause, reply)
-    _count(bound, None if counts_itself else {*EXPIRED} if removed else {*EXPIRED, *STORED_ITEM})
+    _count(bound, None if by_decider else {*EXPIRED} if removed else {*EXPIRED, *STORED_ITEM})
     touched = TOUCHED in bound.counted  # by a command that may write nothing, because the time is the same
     if written is not None or (touched and found is not None):
         yield from _note(bound, command, written, found)

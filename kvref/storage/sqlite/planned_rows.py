@@ -164,7 +164,8 @@ class SQLiteRows:
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._is_simple = sql.reads_as_written and bound.one_text and bound.all_mapped
-        self._pads_key = mapping.key.codec is not None and mapping.key.codec.pads
+        # Returns the bytes of a key as it is read.
+        self.shown_key = _shown_key(mapping.key)
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = bytes_of_row(mapping)
         self._measured = False  # it is of rows that were read, or written in batches
@@ -306,11 +307,6 @@ class SQLiteRows:
         renews = kind is WriteKind.RENEW
         return Update(self.mapping, found, row, self.clears and not renews, renews)
 
-    def shown_key(self, key: Cell) -> bytes:
-        """Return the key of a row as it is read: CHAR may have spaces behind what was written."""
-        codec = self._mapping.key.codec
-        return to_bytes(key if codec is None or not self._pads_key else codec.from_sql(codec.to_sql(key)))
-
     def row_of(self, kind: WriteKind, key: Cell, cached: CachedRow, parameters: Parameters) -> Row:
         """Return the row that a write leaves, which is not a delete."""
         if kind in _WHOLE:
@@ -387,8 +383,7 @@ class SQLiteRows:
         row: CachedRow | None = new
         key = written
         if kind is _INSERT:
-            cell = self._bound.key(word)
-            key = self.shown_key(cell) if self._pads_key else to_bytes(cell)  # the column may keep another one
+            key = self.shown_key(self._bound.key(word))  # the column may keep another one
         if not (certain and new[HIT]) or key != word:
             row = None  # the next get reads it
         elif rowid != new[ROWID]:
@@ -586,6 +581,14 @@ def _to_sql(cells: Parameters, codecs: list[tuple[int, Callable[[Any], Any]]]) -
         if changed[place] is not None:
             changed[place] = to_sql(changed[place])
     return tuple(changed)
+
+
+def _shown_key(column: Column) -> Callable[[Any], bytes]:
+    """Return what returns the bytes of a key as it is read: CHAR may have spaces behind what was written."""
+    codec = column.codec
+    if codec is None or not codec.pads:
+        return to_bytes
+    return lambda cell: to_bytes(codec.from_sql(codec.to_sql(cell)))
 
 
 def _codecs(columns: Sequence[Column]) -> list[tuple[int, Callable[[Any], Any]]]:
