@@ -104,9 +104,7 @@ def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: 
     assert shortest <= 3
 
 
-def test_a_later_run_replays_a_difference_of_the_database_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_saved_difference_is_replayed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # To the end: what is shown of a conversation that is shrunk in part depends on the load of the machine.
     monkeypatch.setattr(run_of_duel, "SHRINKING_SECONDS", 600.0)
     # Seed 2 finds two replies that differ, not one that is missing, which would depend on the load.

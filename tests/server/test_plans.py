@@ -89,7 +89,7 @@ def test_a_key_that_is_deleted_and_written_in_one_group(process: InProcess) -> N
     asyncio.run(play())
 
 
-def test_a_command_behind_another_one_sees_what_a_trigger_did_for_that(process: InProcess) -> None:
+def test_a_pipelined_command_reads_the_rows_that_earlier_triggers_wrote(process: InProcess) -> None:
     with sqlite3.connect(process.store.path) as connection:
         collations.register(connection)
         connection.executescript("""
